@@ -9,6 +9,7 @@ from scipy.stats import multivariate_normal, poisson
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+import widemargin
 from widemargin import CategoricalHMM, GaussianHMM, PoissonHMM
 
 LENGTHS = [5, 1, 4]
@@ -182,3 +183,94 @@ def test_bad_input_is_told():
     fitted = GaussianHMM(1).fit([[0.0], [1.0], [2.0]])
     with pytest.raises(ValueError, match="features"):
         fitted.predict([[0.0, 1.0]])
+
+
+def test_inputs_choose_the_transition():
+    rng = np.random.default_rng(0)
+    inputs = rng.integers(0, 2, 3000)
+    truth = widemargin.PoissonHMM(2, random_state=1)
+    truth.startprob_ = np.array([1.0, 0.0])
+    truth.transmat_ = np.array([[[0.9, 0.1], [0.6, 0.4]], [[0.2, 0.8], [0.1, 0.9]]])
+    truth.lambdas_ = np.array([[1.0], [20.0]])
+    X, states = truth.sample(3000, inputs=inputs)
+    model = widemargin.PoissonHMM(2, n_iter=50, random_state=0, n_init=3)
+    model.fit(X, inputs=inputs)
+    order = np.argsort(model.lambdas_.ravel())
+    found = model.transmat_[:, order][:, :, order]
+    assert np.abs(found - truth.transmat_).max() < 0.05
+    assert np.mean(order[states] == model.predict(X, inputs=inputs)) > 0.99
+    assert model.score(X, inputs=inputs) >= truth.score(X, inputs=inputs) - 1e-6
+    with pytest.raises(ValueError, match="an input below 2"):
+        model.predict(X)
+    # All inputs equal: a plain model.
+    plain = widemargin.PoissonHMM(2, n_iter=5, random_state=0).fit(X)
+    same = widemargin.PoissonHMM(2, n_iter=5, random_state=0).fit(X, inputs=np.zeros(3000, int))
+    assert np.allclose(plain.transmat_, same.transmat_, rtol=0, atol=1e-12)
+
+
+def test_known_states_steer_paths_and_training():
+    X = np.array([[0], [1], [0], [1], [1], [0]])
+    model = widemargin.CategoricalHMM(2, random_state=0, n_iter=3).fit(X)
+    known = np.array([-1, 1, -1, 0, -1, 1])
+    for algorithm in ("viterbi", "map"):
+        found = model.decode(X, algorithm=algorithm, states=known)[1]
+        assert (found[known >= 0] == known[known >= 0]).all()
+    posteriors = model.predict_proba(X, states=known)
+    assert posteriors[1].tolist() == [0.0, 1.0]
+    fitted = widemargin.CategoricalHMM(2, random_state=0, n_iter=20, tol=0).fit(X, states=known)
+    history = np.array(fitted.monitor_.history)
+    assert (np.diff(history) >= -1e-9).all()
+
+
+def test_what_was_not_observed_does_not_count(tmp_path):
+    model = widemargin.CategoricalHMM(2)
+    model.startprob_, model.transmat_ = np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.2, 0.8]])
+    model.emissionprob_ = np.array([[0.7, 0.3], [0.1, 0.9]])
+    gap = model.score([[0], [-1], [1]])
+    total = sum(np.exp(model.score([[0], [symbol], [1]])) for symbol in (0, 1))
+    assert np.isclose(gap, np.log(total), rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="symbols from 0 to 1"):
+        model.score([[0], [2], [1]])
+    model.unseen = "missing"
+    assert model.score([[0], [2], [1]]) == gap
+    words = np.array([["a"], ["b"], ["a"], ["c"]])
+    learnt = widemargin.CategoricalHMM(2, unseen="missing", random_state=0).fit(words)
+    assert learnt.symbols_.tolist() == ["a", "b", "c"]
+    path = tmp_path / "words.wm"
+    learnt.save(path)
+    again = widemargin.load(path)
+    again.unseen = "missing"
+    assert again.symbols_.tolist() == ["a", "b", "c"]
+    new = np.array([["a"], ["x"], ["c"]])
+    assert again.score(new) == learnt.score(new)
+    again.unseen = "refuse"
+    with pytest.raises(ValueError, match="such as 'x'"):
+        again.predict(new)
+    rows = np.array([[0.1], [np.nan], [5.0], [5.2]])
+    gaussian = widemargin.GaussianHMM(2, random_state=0).fit(rows)
+    assert np.isfinite(gaussian.means_).all()
+    gaussian.save(tmp_path / "g.wm")
+    restored = widemargin.load(tmp_path / "g.wm")
+    assert restored.score(rows) == gaussian.score(rows)
+
+
+def test_densities_of_a_function():
+    rows = np.random.default_rng(0).normal(size=(50, 2))
+    gaussian = widemargin.GaussianHMM(2, random_state=0, n_iter=3).fit(rows)
+
+    def log_density(X):
+        far = (X[:, None, :] - gaussian.means_) ** 2 / gaussian.covars_
+        return -0.5 * (far + np.log(2 * np.pi * gaussian.covars_)).sum(axis=2)
+
+    own = widemargin.DensityHMM(log_density, 2)
+    own.startprob_, own.transmat_ = gaussian.startprob_, gaussian.transmat_
+    assert np.isclose(own.score(rows), gaussian.score(rows), rtol=0, atol=1e-9)
+    assert (own.predict(rows) == gaussian.predict(rows)).all()
+    fitted = widemargin.DensityHMM(log_density, 2, random_state=0, n_iter=10, tol=0).fit(rows)
+    assert (np.diff(fitted.monitor_.history) >= -1e-9).all()
+    with pytest.raises(ValueError, match="shape"):
+        widemargin.DensityHMM(lambda X: np.zeros(3), 2).fit(rows)
+    with pytest.raises(ValueError, match="drawn from"):
+        fitted.sample(2)
+    with pytest.raises(ValueError, match="a file can keep"):
+        fitted.save("never.wm")

@@ -178,3 +178,19 @@ def test_what_is_not_text_is_refused():
         StringKernel("subsequence", decay=2.0).fit(words)
     with pytest.raises(ValueError, match="inconsistent numbers"):
         SVC(kernel=StringKernel()).fit(words, y[:2])
+
+
+def test_sequences_of_symbols_are_strings():
+    rng = np.random.default_rng(0)
+    sequences = [rng.integers(0, 4, rng.integers(3, 9)) for _ in range(6)]
+    letters = ["".join("abcd"[s] for s in sequence) for sequence in sequences]
+    for kind in ("spectrum", "mismatch", "subsequence", "alignment"):
+        kernel = widemargin.StringKernel(
+            kind, length=2, **({"alphabet": 4} if kind == "mismatch" else {})
+        )
+        found = kernel(widemargin.StringKernel.encode(sequences))
+        assert np.allclose(found, kernel(letters), rtol=0, atol=1e-12), kind
+    assert widemargin.StringKernel.encode([[0, 1_056_767], []])[1] == ""
+    for bad in ([-1], [1_056_768], [0.5], [[1]]):
+        with pytest.raises(ValueError, match="symbol"):
+            widemargin.StringKernel.encode([bad])

@@ -25,7 +25,7 @@ from widemargin._compare import Comparison, KernelComparison, compare, compare_k
 from widemargin._compare_clusterings import ClusteringComparison, compare_clusterings
 from widemargin._core import __version__
 from widemargin._files import load
-from widemargin._hmm import CategoricalHMM, GaussianHMM, PoissonHMM
+from widemargin._hmm import CategoricalHMM, DensityHMM, GaussianHMM, PoissonHMM
 from widemargin._least_squares import LSSVC, LSSVR
 from widemargin._linear import LinearSVC, LinearSVR
 from widemargin._logistic import LogisticRegression
@@ -60,6 +60,7 @@ __all__ = [
     "ChainSVC",
     "ClusteringComparison",
     "Comparison",
+    "DensityHMM",
     "FisherDiscriminant",
     "GaussianHMM",
     "GaussianMixture",

@@ -87,41 +87,34 @@ class Hmm:
         kind: str,
         size: int,
         shape: str,
-        observed: NDArray[Any],
-        lengths: Sequence[int] | None,
+        inputs: int,
+        given: dict[str, Any],
         seed: int,
     ) -> Hmm: ...
     def fit(
         self,
-        observed: NDArray[Any],
-        lengths: Sequence[int] | None,
+        given: dict[str, Any],
         training: dict[str, Any],
         on_event: Callable[[str, tuple[Any, ...]], bool] | None,
     ) -> tuple[Hmm, list[float], list[float], str]: ...
     def fit_states(
         self,
         path: NDArray[np.uint32],
-        observed: NDArray[Any],
-        lengths: Sequence[int] | None,
+        given: dict[str, Any],
         smoothing: float,
         training: dict[str, Any],
     ) -> Hmm: ...
     def posteriors(
-        self,
-        observed: NDArray[Any],
-        lengths: Sequence[int] | None,
-        logarithms: bool,
-        threads: int,
+        self, given: dict[str, Any], logarithms: bool, threads: int
     ) -> tuple[list[float], _Floats]: ...
-    def log_likelihood(
-        self, observed: NDArray[Any], lengths: Sequence[int] | None, threads: int
-    ) -> float: ...
-    def viterbi(
-        self, observed: NDArray[Any], lengths: Sequence[int] | None, threads: int
-    ) -> tuple[NDArray[np.uint32], float]: ...
+    def log_likelihood(self, given: dict[str, Any], threads: int) -> float: ...
+    def viterbi(self, given: dict[str, Any], threads: int) -> tuple[NDArray[np.uint32], float]: ...
     def sample(
-        self, length: int, first: int | None, seed: int
+        self, inputs: Sequence[int], first: int | None, seed: int
     ) -> tuple[_Floats, NDArray[np.uint32]]: ...
+    def save(self, path: str, symbols: Sequence[str] | None) -> None: ...
+    @staticmethod
+    def of_model(model: Model) -> tuple[Hmm, str, str, list[str], list[str] | None]: ...
     def parts(self) -> tuple[list[float], list[float], list[float], list[float]]: ...
     @property
     def parameters(self) -> int: ...

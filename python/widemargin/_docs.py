@@ -277,6 +277,15 @@ implementation : {'scaling', 'log'}, default='scaling'
 n_init : int, default=1
     Starts, of which the one with the largest log-likelihood is kept. Each begins with what
     `init_params` leaves out as it was set, and the rest at random.
+n_inputs : int, default=None
+    Number of inputs that choose a transition; the largest one of the training data and those
+    below it unless given.
+input_lag : int, default=1
+    An input chooses the transition so many positions later: that to the next position for 1,
+    that into its own for 0.
+uniform_below : float, default=0.0
+    A state that is left fewer times than this with some input, in expectation, has the same
+    probability of all followers there; otherwise one that is never left keeps its row.
 n_jobs : int, default=None
     Threads; the result is the same for any number.
 max_time : float, default=None
@@ -289,7 +298,8 @@ callbacks : callable or list of callables, default=None
 startprob_ : ndarray of shape (n_components,)
     Probabilities of the first state.
 transmat_ : ndarray of shape (n_components, n_components)
-    Probabilities of the next state, a row for each state.
+    Probabilities of the next state, a row for each state; of shape (n_inputs, n_components,
+    n_components) with inputs.
 monitor_ : object
     ``history`` of the log-likelihood, ``iter`` and ``converged``.
 start_log_likelihoods_ : ndarray of shape (n_init,)

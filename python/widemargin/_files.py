@@ -8,6 +8,7 @@ from typing import Any
 from widemargin import _core
 from widemargin._base import BaseTrained
 from widemargin._classic.base import ClassicMachine
+from widemargin._hmm import BaseHMM
 from widemargin._multiclass import MulticlassSVC
 from widemargin._parameters import MACHINES
 
@@ -53,6 +54,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     model = _core.Model.load(os.fspath(path))
     estimators = dict.fromkeys(MACHINES, MulticlassSVC) | _estimators(BaseTrained)
     estimators |= _estimators(ClassicMachine)
+    if model.kind == "hmm":
+        return BaseHMM._of(model)
     if model.kind not in estimators:
         raise ValueError(
             f"{os.fspath(path)}: the machine '{model.kind}' has no estimator in Python yet; use "

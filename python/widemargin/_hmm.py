@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from numbers import Integral, Real
 from types import SimpleNamespace
@@ -38,6 +39,9 @@ _SHARED: dict[str, list[Any]] = {
     "init_params": [str],
     "implementation": [StrOptions({"log", "scaling"})],
     "n_init": [Interval(Integral, 1, None, closed="left")],
+    "n_inputs": [Interval(Integral, 1, None, closed="left"), None],
+    "input_lag": [Interval(Integral, 0, None, closed="left")],
+    "uniform_below": _NOT_NEGATIVE,
     "n_jobs": [Integral, None],
     **choose("max_time", "callbacks"),
 }
@@ -63,6 +67,9 @@ class BaseHMM(BaseEstimator):
     init_params: str
     implementation: str
     n_init: int
+    n_inputs: int | None
+    input_lag: int
+    uniform_below: float
     n_jobs: int | None
     max_time: float | None
     callbacks: Any
@@ -97,13 +104,38 @@ class BaseHMM(BaseEstimator):
     # Training
 
     def _rows(self, X: Any, fitting: bool, whole: bool) -> NDArray[np.float64]:
-        rows = check_array(X, dtype=np.float64, order="C")
+        # A row of NaN is a position where nothing was observed; the library refuses other NaN.
+        rows = check_array(X, dtype=np.float64, order="C", ensure_all_finite="allow-nan")
         expected = rows.shape[1] if fitting else np.shape(self._emissions()[0])[1]
         if rows.shape[1] != expected:
             raise ValueError(f"X has {rows.shape[1]} features, expected {expected}")
-        if whole and ((rows < 0).any() or (rows != np.floor(rows)).any()):
+        seen = rows[~np.isnan(rows)]
+        if whole and ((seen < 0).any() or (seen != np.floor(seen)).any()):
             raise ValueError("X must be counts: whole numbers of at least 0")
         return np.asarray(rows)
+
+    def _given(
+        self, observed: NDArray[Any], lengths: Any, inputs: Any = None, known: Any = None
+    ) -> dict[str, Any]:
+        """Return sequences as the compiled half takes them."""
+        known_states = None
+        if known is not None:
+            states = np.asarray(column_or_1d(known))
+            known_states = _whole(np.where(states < 0, np.int64(_UNKNOWN), states), "states")
+        return {
+            "observed": observed,
+            "lengths": _lengths(lengths),
+            "densities": self._kind == "given",
+            "inputs": None if inputs is None else _whole(column_or_1d(inputs), "inputs"),
+            "lag": int(self.input_lag),
+            "known": known_states,
+        }
+
+    def _inputs(self, inputs: Any) -> int:
+        """Return the number of inputs of a model that is to be learnt."""
+        if inputs is None:
+            return 1
+        return self.n_inputs or int(np.max(inputs)) + 1
 
     def _letters_of(self, name: str) -> tuple[bool, bool, bool, bool]:
         """Return whether start, transitions, emissions and covariances are in `params` or so."""
@@ -114,8 +146,8 @@ class BaseHMM(BaseEstimator):
                 f"{''.join(sorted(unknown))!r}"
             )
         wanted = [letter in given for letter in letters]
-        start, transition, emission = wanted[:3]
-        return start, transition, emission, wanted[3] if len(wanted) > 3 else False
+        start, transition, emission, covariance = [*wanted, False, False][:4]
+        return start, transition, emission, covariance
 
     def _training(self, seed: int) -> dict[str, Any]:
         usual = {
@@ -137,33 +169,36 @@ class BaseHMM(BaseEstimator):
             "redrawn": self._letters_of("init_params"),
             "start_count": float(self.startprob_prior) - 1.0,
             "transition_count": float(self.transmat_prior) - 1.0,
+            "uniform_below": float(self.uniform_below),
             "logarithms": self.implementation == "log",
             "seed": seed,
             "threads": count_threads(self.n_jobs),
             "max_seconds": self.max_time,
         }
 
-    def _first(self, observed: NDArray[Any], lengths: list[int] | None, seed: int) -> _core.Hmm:
+    def _random(self, given: dict[str, Any], inputs: int, seed: int) -> _core.Hmm:
+        size, shape = self._size(given["observed"]), self.covariance_type
+        states = self.n_components
+        return _core.Hmm.random(states, self._kind, size, shape, inputs, given, seed)
+
+    def _first(self, given: dict[str, Any], inputs: int, seed: int) -> _core.Hmm:
         """Return a random model in which what `init_params` leaves out is what was set before."""
-        size = self._size(observed)
-        random = _core.Hmm.random(
-            self.n_components, self._kind, size, self.covariance_type, observed, lengths, seed
-        )
+        random = self._random(given, inputs, seed)
         kept = [name for letter, name in self._letters.items() if letter not in self.init_params]
         if not kept:
             return random
-        given = {}
+        own = {}
         for name in kept:
             if not hasattr(self, name):
                 raise ValueError(f"{name} must be set before fit where init_params leaves it out")
-            given[name] = getattr(self, name)
+            own[name] = getattr(self, name)
         self._adopt(random)
-        for name, value in given.items():
+        for name, value in own.items():
             setattr(self, name, value)
         return self._model()
 
     @checks_parameters
-    def fit(self, X: Any, lengths: Any = None) -> Self:
+    def fit(self, X: Any, lengths: Any = None, *, inputs: Any = None, states: Any = None) -> Self:
         """Learn from sequences by Baum–Welch.
 
         Parameters
@@ -172,19 +207,24 @@ class BaseHMM(BaseEstimator):
             Observations of all sequences, one after another.
         lengths : array-like of shape (n_sequences,), default=None
             Length of each sequence; all rows are one without.
+        inputs : array-like of shape (n_samples,), default=None
+            A whole number at each position that chooses the transition `input_lag` positions
+            later; `transmat_` has a matrix for each of them.
+        states : array-like of shape (n_samples,), default=None
+            The states that are known, -1 elsewhere; only paths through them count.
 
         Returns
         -------
         self : object
             The fitted model.
         """
-        observed, parts = self._observed(X, fitting=True), _lengths(lengths)
+        given = self._given(self._observed(X, fitting=True), lengths, inputs, states)
         seed = int(check_random_state(self.random_state).randint(np.iinfo("i").max))
         training = self._training(seed)
-        first = self._first(observed, parts, seed)
+        first = self._first(given, self._inputs(inputs), seed)
         listener = _Listener(bool(self.verbose), as_callbacks(self.callbacks))
         model, history, starts, status = first.fit(
-            observed, parts, training, listener if listener.listens else None
+            given, training, listener if listener.listens else None
         )
         self._adopt(model)
         self.monitor_ = SimpleNamespace(
@@ -199,7 +239,15 @@ class BaseHMM(BaseEstimator):
         return self
 
     @checks_parameters
-    def fit_states(self, X: Any, states: Any, lengths: Any = None, smoothing: float = 0.0) -> Self:
+    def fit_states(
+        self,
+        X: Any,
+        states: Any,
+        lengths: Any = None,
+        smoothing: float = 0.0,
+        *,
+        inputs: Any = None,
+    ) -> Self:
         """Learn from sequences whose states are known, by counting.
 
         Parameters
@@ -212,27 +260,26 @@ class BaseHMM(BaseEstimator):
             Length of each sequence; all rows are one without.
         smoothing : float, default=0.0
             Added to every count of starts, transitions and symbols.
+        inputs : array-like of shape (n_samples,), default=None
+            As of `fit`.
 
         Returns
         -------
         self : object
             The fitted model.
         """
-        observed, parts = self._observed(X, fitting=True), _lengths(lengths)
+        given = self._given(self._observed(X, fitting=True), lengths, inputs)
         path = _whole(column_or_1d(states), "states")
-        size = self._size(observed)
-        like = _core.Hmm.random(
-            self.n_components, self._kind, size, self.covariance_type, observed, parts, 0
-        )
-        training = self._training(0)
-        self._adopt(like.fit_states(path, observed, parts, float(smoothing), training))
+        like = self._random(given, self._inputs(inputs), 0)
+        self._adopt(like.fit_states(path, given, float(smoothing), self._training(0)))
         return self
 
     def _adopt(self, model: _core.Hmm) -> None:
         start, transition, values, covariances = model.parts()
         states = self.n_components
         self.startprob_ = np.array(start)
-        self.transmat_ = np.array(transition).reshape(states, states)
+        matrices = np.array(transition).reshape(-1, states, states)
+        self.transmat_ = matrices if len(matrices) > 1 else matrices[0]
         self._take(np.array(values).reshape(states, -1), np.array(covariances))
 
     def _model(self) -> _core.Hmm:
@@ -253,25 +300,39 @@ class BaseHMM(BaseEstimator):
 
     # What the model says
 
-    def score(self, X: Any, lengths: Any = None) -> float:
+    def score(self, X: Any, lengths: Any = None, *, inputs: Any = None) -> float:
         """Return the log-likelihood of all sequences together."""
         model = self._model()
-        observed = self._observed(X)
-        return model.log_likelihood(observed, _lengths(lengths), count_threads(self.n_jobs))
+        given = self._given(self._observed(X), lengths, inputs)
+        return model.log_likelihood(given, count_threads(self.n_jobs))
 
-    def score_samples(self, X: Any, lengths: Any = None) -> tuple[float, NDArray[np.float64]]:
-        """Return the log-likelihood and the probability of each state at each position."""
+    def score_samples(
+        self, X: Any, lengths: Any = None, *, inputs: Any = None, states: Any = None
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the log-likelihood and the probability of each state at each position.
+
+        `inputs` and known `states` are as of `fit`.
+        """
         model = self._model()
         logarithms, threads = self.implementation == "log", count_threads(self.n_jobs)
-        logs, states = model.posteriors(self._observed(X), _lengths(lengths), logarithms, threads)
-        return float(np.sum(logs)), states
+        given = self._given(self._observed(X), lengths, inputs, states)
+        logs, posteriors = model.posteriors(given, logarithms, threads)
+        return float(np.sum(logs)), posteriors
 
-    def predict_proba(self, X: Any, lengths: Any = None) -> NDArray[np.float64]:
+    def predict_proba(
+        self, X: Any, lengths: Any = None, *, inputs: Any = None, states: Any = None
+    ) -> NDArray[np.float64]:
         """Return the probability of each state at each position."""
-        return self.score_samples(X, lengths)[1]
+        return self.score_samples(X, lengths, inputs=inputs, states=states)[1]
 
     def decode(
-        self, X: Any, lengths: Any = None, algorithm: Literal["viterbi", "map"] | None = None
+        self,
+        X: Any,
+        lengths: Any = None,
+        algorithm: Literal["viterbi", "map"] | None = None,
+        *,
+        inputs: Any = None,
+        states: Any = None,
     ) -> tuple[float, NDArray[np.int64]]:
         """Return the states and their score.
 
@@ -284,6 +345,8 @@ class BaseHMM(BaseEstimator):
         algorithm : {'viterbi', 'map'}, default=None
             The most probable path with its log-probability, or the most probable state of each
             position with the sum of their probabilities; `self.algorithm` unless given.
+        inputs, states : array-like of shape (n_samples,), default=None
+            As of `fit`.
 
         Returns
         -------
@@ -296,36 +359,82 @@ class BaseHMM(BaseEstimator):
         if algorithm not in ("viterbi", "map"):
             raise ValueError(f"algorithm must be 'viterbi' or 'map', found {algorithm!r}")
         if algorithm == "map":
-            states = self.predict_proba(X, lengths)
-            return float(states.max(axis=1).sum()), states.argmax(axis=1).astype(np.int64)
+            posteriors = self.predict_proba(X, lengths, inputs=inputs, states=states)
+            path = posteriors.argmax(axis=1).astype(np.int64)
+            return float(posteriors.max(axis=1).sum()), path
         model = self._model()
-        threads = count_threads(self.n_jobs)
-        path, log = model.viterbi(self._observed(X), _lengths(lengths), threads)
-        return log, path.astype(np.int64)
+        given = self._given(self._observed(X), lengths, inputs, states)
+        best, log = model.viterbi(given, count_threads(self.n_jobs))
+        return log, best.astype(np.int64)
 
-    def predict(self, X: Any, lengths: Any = None) -> NDArray[np.int64]:
+    def predict(
+        self, X: Any, lengths: Any = None, *, inputs: Any = None, states: Any = None
+    ) -> NDArray[np.int64]:
         """Return the states by `algorithm`."""
-        return self.decode(X, lengths)[1]
+        return self.decode(X, lengths, inputs=inputs, states=states)[1]
 
     def sample(
-        self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
+        self,
+        n_samples: int = 1,
+        random_state: Any = None,
+        currstate: int | None = None,
+        *,
+        inputs: Any = None,
     ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Return a random sequence and its states, from the state `currstate` on if it is given."""
+        """Return a random sequence and its states, from the state `currstate` on if it is given.
+
+        A model with inputs needs as many of them as samples.
+        """
         random = self.random_state if random_state is None else random_state
         seed = int(check_random_state(random).randint(np.iinfo("i").max))
-        X, states = self._model().sample(int(n_samples), currstate, seed)
+        steps = np.zeros(int(n_samples), dtype=np.uint32)
+        if inputs is not None:
+            given = _whole(column_or_1d(inputs), "inputs")
+            if len(given) != n_samples:
+                raise ValueError(f"expected {n_samples} inputs, found {len(given)}")
+            lag = min(int(self.input_lag), len(given))
+            steps[lag:] = given[: len(given) - lag]
+        X, states = self._model().sample([int(step) for step in steps], currstate, seed)
         if self._kind != "gaussian":
             return X.astype(np.int64), states.astype(np.int64)
         return X, states.astype(np.int64)
 
-    def bic(self, X: Any, lengths: Any = None) -> float:
+    def bic(self, X: Any, lengths: Any = None, *, inputs: Any = None) -> float:
         """Return the Bayesian information criterion; smaller is better."""
         free = self._model().parameters
-        return float(free * np.log(len(X)) - 2 * self.score(X, lengths))
+        return float(free * np.log(len(X)) - 2 * self.score(X, lengths, inputs=inputs))
 
-    def aic(self, X: Any, lengths: Any = None) -> float:
+    def aic(self, X: Any, lengths: Any = None, *, inputs: Any = None) -> float:
         """Return Akaike's information criterion; smaller is better."""
-        return float(2 * self._model().parameters - 2 * self.score(X, lengths))
+        return float(2 * self._model().parameters - 2 * self.score(X, lengths, inputs=inputs))
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, which :func:`widemargin.load` and the command line read."""
+        symbols = getattr(self, "symbols_", None)
+        names = None if symbols is None else [str(symbol) for symbol in symbols]
+        self._model().save(os.fspath(path), names)
+
+    @classmethod
+    def _of(cls, model: _core.Model) -> BaseHMM:
+        """Return the estimator of a model file."""
+        hmm, kind, shape, states, names = _core.Hmm.of_model(model)
+        kinds = {one._kind: one for one in BaseHMM.__subclasses__()}
+        found: BaseHMM = kinds[kind](n_components=len(states))
+        if kind == "gaussian":
+            found.covariance_type = shape
+        found._adopt(hmm)
+        found.state_names_ = states
+        if kind == "categorical" and names is not None:
+            # The command line names symbols by the template that made them.
+            found.symbols_ = np.array([name.removeprefix("U00:") for name in names])
+            found.n_features = len(names)
+        return found
+
+
+#: States that are not known, and symbols that were not observed, as the compiled half has them.
+_UNKNOWN = 2**32 - 1
 
 
 def _lengths(lengths: Any) -> list[int] | None:
@@ -358,6 +467,8 @@ class _Listener(Monitor):
 class CategoricalHMM(BaseHMM):
     """Hidden Markov model of symbols 0, 1, …, as ``hmmlearn.hmm.CategoricalHMM``.
 
+    Symbols may also be words; `symbols_` then has them in the order of their numbers.
+
     Parameters
     ----------
     n_components : int, default=1
@@ -366,6 +477,9 @@ class CategoricalHMM(BaseHMM):
         What it has beyond 1 is added to the counts of symbols.
     n_features : int, default=None
         Number of symbols; the largest one of the training data and those below it unless given.
+    unseen : {'refuse', 'missing'}, default='refuse'
+        What symbols count as that the training data did not have: an error, or positions where
+        nothing was observed, as those of -1 are.
     {markov}
     params, init_params : str
         What `fit` learns, and what it begins with at random: ``s`` start, ``t`` transition
@@ -395,10 +509,12 @@ class CategoricalHMM(BaseHMM):
         **_SHARED,
         "emissionprob_prior": [Interval(Real, 1, None, closed="left")],
         "n_features": [Interval(Integral, 1, None, closed="left"), None],
+        "unseen": [StrOptions({"refuse", "missing"})],
     }
 
     emissionprob_prior: float
     n_features: int | None
+    unseen: str
 
     @stores_parameters
     def __init__(
@@ -409,6 +525,7 @@ class CategoricalHMM(BaseHMM):
         *,
         emissionprob_prior: float = 1.0,
         n_features: int | None = None,
+        unseen: str = "refuse",
         algorithm: str = "viterbi",
         random_state: Any = None,
         n_iter: int = 10,
@@ -418,6 +535,9 @@ class CategoricalHMM(BaseHMM):
         init_params: str = "ste",
         implementation: str = "scaling",
         n_init: int = 1,
+        n_inputs: int | None = None,
+        input_lag: int = 1,
+        uniform_below: float = 0.0,
         n_jobs: int | None = None,
         max_time: float | None = None,
         callbacks: Any = None,
@@ -427,10 +547,40 @@ class CategoricalHMM(BaseHMM):
         rows = check_array(X, dtype=None, ensure_2d=False)
         if rows.ndim == 2 and rows.shape[1] != 1:
             raise ValueError(f"X must have one column of symbols, found {rows.shape[1]}")
-        return _whole(rows.ravel(), "symbols")
+        flat = rows.ravel()
+        if flat.dtype.kind in "UO":
+            return self._coded(flat, fitting)
+        if fitting and hasattr(self, "symbols_"):
+            del self.symbols_
+        if flat.size and flat.min() < 0:
+            flat = np.where(flat == -1, np.int64(_UNKNOWN), flat)
+        codes = _whole(flat, "symbols")
+        if not fitting and self.unseen == "missing":
+            codes[codes >= np.shape(self._emissions()[0])[1]] = _UNKNOWN
+        return codes
+
+    def _coded(self, words: NDArray[Any], fitting: bool) -> NDArray[np.uint32]:
+        """Return the numbers of words."""
+        texts = words.astype(str)
+        if fitting:
+            self.symbols_, codes = np.unique(texts, return_inverse=True)
+            return codes.astype(np.uint32)
+        if not hasattr(self, "symbols_"):
+            raise ValueError("X has words, the training data had numbers")
+        places = {symbol: code for code, symbol in enumerate(self.symbols_)}
+        unseen = [text for text in texts if text not in places]
+        if unseen and self.unseen == "refuse":
+            raise ValueError(
+                f"X has symbols that the training data did not have, such as {unseen[0]!r}; "
+                "unseen='missing' takes them as not observed"
+            )
+        return np.array([places.get(text, _UNKNOWN) for text in texts], dtype=np.uint32)
 
     def _size(self, observed: NDArray[Any]) -> int:
-        return self.n_features or int(observed.max()) + 1
+        seen = observed[observed != _UNKNOWN]
+        if not len(seen):
+            raise ValueError("X must have a symbol that was observed")
+        return self.n_features or int(seen.max()) + 1
 
     def _prior(self) -> dict[str, float]:
         return {"count": float(self.emissionprob_prior) - 1.0}
@@ -525,6 +675,9 @@ class GaussianHMM(BaseHMM):
         init_params: str = "stmc",
         implementation: str = "scaling",
         n_init: int = 1,
+        n_inputs: int | None = None,
+        input_lag: int = 1,
+        uniform_below: float = 0.0,
         n_jobs: int | None = None,
         max_time: float | None = None,
         callbacks: Any = None,
@@ -619,6 +772,9 @@ class PoissonHMM(BaseHMM):
         init_params: str = "stl",
         implementation: str = "scaling",
         n_init: int = 1,
+        n_inputs: int | None = None,
+        input_lag: int = 1,
+        uniform_below: float = 0.0,
         n_jobs: int | None = None,
         max_time: float | None = None,
         callbacks: Any = None,
@@ -636,3 +792,91 @@ class PoissonHMM(BaseHMM):
 
     def _take(self, values: NDArray[np.float64], covariances: NDArray[np.float64]) -> None:
         self.lambdas_ = values
+
+
+@documented
+class DensityHMM(BaseHMM):
+    """Hidden Markov model whose states emit what a function of yours says.
+
+    Start and transition probabilities are learnt, densities are not.
+
+    Parameters
+    ----------
+    log_density : callable
+        Takes X and returns the logarithm of the density of each row in each state, an array of
+        shape (n_samples, n_components); -inf where a state excludes a row.
+    n_components : int, default=1
+        Number of states.
+    {markov}
+    params, init_params : str
+        What `fit` learns, and what it begins with at random: ``s`` start and ``t``
+        transition probabilities.
+    {markov_training}
+
+    Attributes
+    ----------
+    {markov_attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import DensityHMM
+    >>> def log_density(X):
+    ...     return -np.abs(X - np.array([[0.0, 5.0]]))  # two Laplace distributions
+    >>> X = np.array([[0.1], [0.2], [4.8], [5.1], [5.3], [0.0]])
+    >>> DensityHMM(log_density, n_components=2, random_state=0).fit(X).predict(X).tolist()
+    [0, 0, 1, 1, 1, 0]
+    """
+
+    _kind = "given"
+    _letters: ClassVar[dict[str, str]] = {"s": "startprob_", "t": "transmat_"}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_SHARED,
+        "log_density": [callable, None],
+    }
+
+    log_density: Any
+
+    @stores_parameters
+    def __init__(
+        self,
+        log_density: Any = None,
+        n_components: int = 1,
+        startprob_prior: float = 1.0,
+        transmat_prior: float = 1.0,
+        algorithm: str = "viterbi",
+        random_state: Any = None,
+        n_iter: int = 10,
+        tol: float = 1e-2,
+        verbose: bool | int = False,
+        params: str = "st",
+        init_params: str = "st",
+        implementation: str = "scaling",
+        n_init: int = 1,
+        n_inputs: int | None = None,
+        input_lag: int = 1,
+        uniform_below: float = 0.0,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        callbacks: Any = None,
+    ) -> None: ...
+
+    def _observed(self, X: Any, fitting: bool = False) -> NDArray[Any]:
+        if self.log_density is None:
+            raise ValueError("log_density must be a function")
+        values = np.ascontiguousarray(self.log_density(np.asarray(X)), dtype=np.float64)
+        expected = (len(X), self.n_components)
+        if values.shape != expected:
+            raise ValueError(
+                f"log_density must return an array of shape {expected}, found {values.shape}"
+            )
+        return values
+
+    def _prior(self) -> dict[str, float]:
+        return {}
+
+    def _emissions(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return np.zeros((self.n_components, 0)), np.zeros(0)
+
+    def _take(self, values: NDArray[np.float64], covariances: NDArray[np.float64]) -> None:
+        pass

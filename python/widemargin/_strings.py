@@ -52,6 +52,22 @@ def _checked(X: Any) -> list[str]:
     return strings
 
 
+#: The character of symbol 0: above it there are no surrogates.
+_FIRST_CHARACTER = 0xE000
+_MOST_SYMBOLS = 0x110000 - _FIRST_CHARACTER
+
+
+def _encoded(sequence: Any) -> str:
+    symbols = np.asarray(sequence)
+    if symbols.size == 0:
+        return ""
+    if symbols.ndim != 1 or not np.issubdtype(symbols.dtype, np.integer):
+        raise ValueError("a sequence must have whole numbers, one for each symbol")
+    if symbols.min() < 0 or symbols.max() >= _MOST_SYMBOLS:
+        raise ValueError(f"symbols must be from 0 to {_MOST_SYMBOLS - 1}")
+    return "".join(chr(_FIRST_CHARACTER + int(symbol)) for symbol in symbols)
+
+
 @estimator
 class StringKernel(TransformerMixin, BaseEstimator):
     """A kernel of strings, for ``kernel=`` of the machines or as a transformer.
@@ -146,6 +162,29 @@ class StringKernel(TransformerMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.input_tags.one_d_array = True
         return tags
+
+    @staticmethod
+    def encode(sequences: Any) -> list[str]:
+        """Return sequences of symbols as strings, which all string kernels take.
+
+        Parameters
+        ----------
+        sequences : iterable of array-like of int
+            Symbols: whole numbers from 0 to 1056767.
+
+        Returns
+        -------
+        strings : list of str
+            A character for each symbol, the same one for the same symbol everywhere.
+
+        Examples
+        --------
+        >>> from widemargin import StringKernel
+        >>> actions = StringKernel.encode([[0, 1, 2, 0], [0, 1, 2], [700, 700]])
+        >>> StringKernel(length=2)(actions).round(3).tolist()
+        [[1.0, 0.816, 0.0], [0.816, 1.0, 0.0], [0.0, 0.0, 1.0]]
+        """
+        return [_encoded(sequence) for sequence in sequences]
 
     def expression(self) -> str:
         """Return the kernel as text, as the command line takes it."""

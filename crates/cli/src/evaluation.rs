@@ -8,6 +8,7 @@ use widemargin::operation::metrics::Confusion;
 
 use crate::failure::CommandResult;
 use crate::table::{Summary, count, duration, grid};
+use crate::terminal;
 use crate::usage::UsedTime;
 
 /// Classes beyond which a line of text can no longer hold a row of the confusion matrix.
@@ -161,6 +162,18 @@ impl Evaluation {
             .line("rows", count(self.rows as u64))
             .line("time", format!("{} ({per_row} a row)", duration(self.spent.seconds)));
         lines.text() + &self.quality.as_ref().map_or_else(String::new, quality_text)
+    }
+
+    /// Prints it: as JSON, or as text beside predictions that went to standard output, unless it is to be quiet.
+    pub(crate) fn print(&self, as_json: bool, beside: bool, quiet: bool) -> CommandResult<()> {
+        if as_json {
+            terminal::print_json(&self.json())?;
+        } else if beside && !quiet {
+            terminal::note(self.text().trim_end());
+        } else if !quiet {
+            terminal::print(&self.text())?;
+        }
+        Ok(())
     }
 
     /// Fields for programs.

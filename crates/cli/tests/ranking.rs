@@ -47,3 +47,31 @@ fn what_cannot_be_ranked_is_told() {
     let message = failed.stderr;
     assert!(message.contains("expected a query with two different labels"), "{message}");
 }
+
+#[test]
+fn the_rows_of_queries_are_put_in_order() {
+    let folder = Folder::new();
+    folder.write("queries.txt", queries());
+    folder.run("rank train queries.txt --c 10 --gap 1e-6 -o r.wm -q").exits(0);
+    folder.run("train queries.txt -s rank-svm --c 10 --gap 1e-6 -o same.wm -q").exits(0);
+    let found = folder.run("rank order queries.txt --model r.wm --top 2").exits(0);
+    let lines = found.lines();
+    assert_eq!(lines.len(), 7, "{lines:?}");
+    assert_eq!(lines[0], "query\trank\trow\tscore");
+    let fields = |line: usize| lines[line].split('\t').collect::<Vec<_>>();
+    assert_eq!(fields(1)[..2], ["1", "1"]);
+    assert_eq!(fields(4)[..2], ["2", "2"]);
+    let score = |line: usize| fields(line)[3].parse::<f64>().unwrap();
+    assert!(score(1) >= score(2) && score(5) >= score(6));
+    assert!(found.stderr.contains("NDCG"), "{}", found.stderr);
+    let report = folder.run("rank order queries.txt --model same.wm -o o.tsv --json").exits(0);
+    assert_eq!(report.json()["pair_accuracy"].as_f64(), Some(1.0));
+    assert_eq!(folder.read("o.tsv").lines().count(), 25);
+    let help = folder.run("rank train --help").exits(0).stdout;
+    assert!(help.contains("--gap"), "{help}");
+    folder.run("rank train queries.txt -s knn -o x.wm").exits(2);
+    folder.write("rows.txt", "1 1:1\n-1 1:2\n");
+    folder.run("train rows.txt -o c.wm -q").exits(0);
+    let failed = folder.run("rank order rows.txt --model c.wm").exits(2).stderr;
+    assert!(failed.contains("needs one of rank-svm"), "{failed}");
+}

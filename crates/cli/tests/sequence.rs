@@ -140,3 +140,62 @@ fn an_empty_table_of_sequences_is_told_to_be_empty() {
     let run = folder.run("sequence train empty.csv -o s.wm").exits(1);
     assert!(run.stderr.contains("empty.csv: the file is empty"), "{}", run.stderr);
 }
+
+/// Two kinds of weather and what they are seen by; every third tag is unknown where `partly`.
+fn weather(partly: bool) -> String {
+    let (mut text, seen) = (String::new(), ["walk", "walk", "swim", "clean", "clean", "shop"]);
+    for day in 0..36 {
+        let tag = match day {
+            day if partly && day % 3 == 0 => "?",
+            day if day % 6 < 3 => "sunny",
+            _ => "rainy",
+        };
+        text += &format!("{} {tag}\n", seen[day % 6]);
+        if day % 12 == 11 {
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[test]
+fn hidden_markov_models_are_learnt_from_tags_some_tags_or_none() {
+    let folder = Folder::new();
+    folder.write("all.txt", weather(false));
+    folder.write("some.txt", weather(true));
+    for file in ["all.txt", "some.txt"] {
+        let train = format!("sequence train {file} -s hmm -o w.wm --test all.txt --json");
+        let report = folder.run(&train).exits(0).json();
+        assert_eq!(report["tags"], serde_json::json!(["rainy", "sunny"]), "{report}");
+        assert!(report["log_likelihood"].as_f64().unwrap() < 0.0, "{report}");
+        assert_eq!(report["test"]["accuracy"], 1.0, "{file}: {report}");
+    }
+    // A word that the training data did not have counts as not observed.
+    folder.write("new.txt", "walk\ndive\nswim\nclean\n");
+    for option in ["", "--posterior"] {
+        let label = format!("sequence label new.txt --untagged --model w.wm {option} -q");
+        let lines = folder.run(&label).exits(0);
+        assert_eq!(lines.lines()[..4], ["sunny", "sunny", "sunny", "rainy"], "{option}");
+    }
+    let shown = folder.run("inspect w.wm").exits(0).stdout;
+    assert!(shown.contains("hmm") && shown.contains("rainy, sunny"), "{shown}");
+    folder.run("predict new.txt --model w.wm").exits(1);
+    let failed = folder.run("sequence label new.txt --untagged --model w.wm --n-best 2").stderr;
+    assert!(failed.contains("--n-best needs a model of chain-svc"), "{failed}");
+    folder.write("heights.csv", "sequence,height\n1,0.1\n1,0.3\n1,?\n1,5.2\n2,4.9\n2,5.1\n2,0.2\n");
+    let train = "sequence train heights.csv -s hmm --emissions gaussian --states 2 --starts 5";
+    folder.run(&format!("{train} --untagged -o h.wm")).exits(0);
+    let found = folder.run("sequence label heights.csv --untagged --model h.wm -q").exits(0);
+    let lines = found.lines();
+    assert!(lines[0] == lines[1] && lines[0] != lines[3] && lines[3] == lines[5], "{lines:?}");
+    let failed = folder.run("sequence train heights.csv -s hmm --untagged -o x.wm");
+    assert!(failed.stderr.contains("states"), "{}", failed.stderr);
+    let failed = folder.run("sequence train all.txt -s hmm --constraints bio -o x.wm").exits(2);
+    assert!(failed.stderr.contains("constraints"), "{}", failed.stderr);
+    let failed = folder.run("sequence train all.txt -s hmm --emissions poisson -o x.wm").exits(1);
+    assert!(
+        failed.stderr.contains("expected numbers in column 1, found 'walk'"),
+        "{}",
+        failed.stderr
+    );
+}

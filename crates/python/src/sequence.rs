@@ -1,21 +1,28 @@
 //! Hidden Markov models.
 
+use std::path::PathBuf;
+
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use widemargin::data::Dense;
-use widemargin::machine::Covariance;
+use widemargin::data::{Dense, Label};
 use widemargin::machine::sequence::{
-    BaumWelch, Emission, EmissionPrior, Hmm as Chain, Observations, Sequences, Updates,
+    BaumWelch, Emission, EmissionPrior, HiddenMarkov, Hmm as Chain, Observations, Sequences,
+    Updates,
 };
+use widemargin::machine::{Body, Covariance, MachineKind, Model as Trained};
 use widemargin::{CancelToken, Context};
 
 use crate::errors::exception;
 use crate::machines::{context, limited};
+use crate::model::Model;
 use crate::table::array2;
 use crate::training::{run_observed, slice};
+
+/// A model, its emissions, the shape of its covariances, names of its states and of its features.
+type Restored = (Hmm, &'static str, String, Vec<String>, Option<Vec<String>>);
 
 /// A sequence row by row and its states.
 type Sample<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<u32>>);
@@ -33,18 +40,42 @@ pub(crate) enum Observed<'py> {
     Rows(PyReadonlyArray2<'py, f64>),
 }
 
-impl Observed<'_> {
-    fn sequences(&self, lengths: Option<Vec<usize>>) -> PyResult<Sequences> {
-        match self {
-            Self::Symbols(symbols) => Sequences::of_symbols(slice(symbols)?.to_vec(), lengths),
-            Self::Rows(rows) => {
+/// Sequences as NumPy holds them; the items of a dictionary.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Given<'py> {
+    observed: Observed<'py>,
+    lengths: Option<Vec<usize>>,
+    /// Whether rows are ln b(x | state) of every state.
+    densities: bool,
+    inputs: Option<PyReadonlyArray1<'py, u32>>,
+    lag: usize,
+    /// States that are known, 2³² − 1 elsewhere.
+    known: Option<PyReadonlyArray1<'py, u32>>,
+}
+
+impl Given<'_> {
+    fn sequences(&self) -> PyResult<Sequences> {
+        let lengths = self.lengths.clone();
+        let mut sequences = match &self.observed {
+            Observed::Symbols(symbols) => Sequences::of_symbols(slice(symbols)?.to_vec(), lengths),
+            Observed::Rows(rows) => {
                 let values = rows.as_slice()?.to_vec();
                 let [count, features] = [rows.shape()[0], rows.shape()[1]];
-                Dense::new(count, features, values)
-                    .and_then(|rows| Sequences::of_rows(rows, lengths))
+                Dense::new(count, features, values).and_then(|rows| match self.densities {
+                    true => Sequences::of_log_densities(rows, lengths),
+                    false => Sequences::of_rows(rows, lengths),
+                })
             }
         }
-        .map_err(exception)
+        .map_err(exception)?;
+        if let Some(inputs) = &self.inputs {
+            sequences = sequences.with_inputs(slice(inputs)?, self.lag).map_err(exception)?;
+        }
+        if let Some(known) = &self.known {
+            sequences = sequences.with_known_states(slice(known)?.to_vec()).map_err(exception)?;
+        }
+        Ok(sequences)
     }
 }
 
@@ -58,6 +89,7 @@ fn emission(
     Ok(match kind {
         "categorical" => Emission::Categorical { probabilities: values },
         "poisson" => Emission::Poisson { rates: values },
+        "given" => Emission::Given,
         "gaussian" => {
             let shape: Covariance = shape.parse().map_err(exception)?;
             Emission::Gaussian { means: values, shape, covariances }
@@ -86,6 +118,7 @@ pub(crate) struct Training {
     covariance_weight: f64,
     rate: f64,
     rate_weight: f64,
+    uniform_below: f64,
     logarithms: bool,
     seed: u64,
     threads: usize,
@@ -122,6 +155,7 @@ impl Training {
             start_count: self.start_count,
             transition_count: self.transition_count,
             prior: self.prior(),
+            uniform_below: self.uniform_below,
             logarithms: self.logarithms,
         }
     }
@@ -188,13 +222,13 @@ impl Hmm {
         kind: &str,
         size: usize,
         shape: &str,
-        observed: Observed<'_>,
-        lengths: Option<Vec<usize>>,
+        inputs: usize,
+        given: Given<'_>,
         seed: u64,
     ) -> PyResult<Self> {
         let like = emission(kind, vec![0.0; states * size], shape, Vec::new())?;
-        let sequences = observed.sequences(lengths)?;
-        let random = py.detach(|| Chain::random(states, &like, &sequences, seed));
+        let sequences = given.sequences()?;
+        let random = py.detach(|| Chain::random_with(states, inputs, &like, &sequences, seed));
         random.map(|chain| Self { chain }).map_err(exception)
     }
 
@@ -203,12 +237,11 @@ impl Hmm {
     fn fit<'py>(
         &self,
         py: Python<'py>,
-        observed: Observed<'py>,
-        lengths: Option<Vec<usize>>,
+        given: Given<'py>,
         training: Training,
         on_event: Option<Py<PyAny>>,
     ) -> PyResult<(Self, Vec<f64>, Vec<f64>, String)> {
-        let sequences = observed.sequences(lengths)?;
+        let sequences = given.sequences()?;
         let (first, trainer) = (self.chain.clone(), training.trainer());
         let cancel = CancelToken::new();
         let context = context(training.threads, training.seed, cancel.clone())?;
@@ -223,12 +256,11 @@ impl Hmm {
         &self,
         py: Python<'py>,
         path: PyReadonlyArray1<'py, u32>,
-        observed: Observed<'py>,
-        lengths: Option<Vec<usize>>,
+        given: Given<'py>,
         smoothing: f64,
         training: Training,
     ) -> PyResult<Self> {
-        let (sequences, path) = (observed.sequences(lengths)?, slice(&path)?.to_vec());
+        let (sequences, path) = (given.sequences()?, slice(&path)?.to_vec());
         let (prior, context) = (training.prior(), quiet(training.threads)?);
         let learn =
             || Chain::from_states(&path, &sequences, &self.chain, smoothing, &prior, &context);
@@ -239,12 +271,11 @@ impl Hmm {
     fn posteriors<'py>(
         &self,
         py: Python<'py>,
-        observed: Observed<'py>,
-        lengths: Option<Vec<usize>>,
+        given: Given<'py>,
         logarithms: bool,
         threads: usize,
     ) -> PyResult<(Vec<f64>, Bound<'py, PyArray2<f64>>)> {
-        let sequences = observed.sequences(lengths)?;
+        let sequences = given.sequences()?;
         let found = self.ask(py, sequences, threads, move |chain, sequences, context| {
             chain.posteriors(sequences, logarithms, context)
         })?;
@@ -256,35 +287,33 @@ impl Hmm {
     fn log_likelihood<'py>(
         &self,
         py: Python<'py>,
-        observed: Observed<'py>,
-        lengths: Option<Vec<usize>>,
+        given: Given<'py>,
         threads: usize,
     ) -> PyResult<f64> {
-        self.ask(py, observed.sequences(lengths)?, threads, Chain::log_likelihood)
+        self.ask(py, given.sequences()?, threads, Chain::log_likelihood)
     }
 
     /// The most probable path and its ln p.
     fn viterbi<'py>(
         &self,
         py: Python<'py>,
-        observed: Observed<'py>,
-        lengths: Option<Vec<usize>>,
+        given: Given<'py>,
         threads: usize,
     ) -> PyResult<(Bound<'py, PyArray1<u32>>, f64)> {
-        let found = self.ask(py, observed.sequences(lengths)?, threads, Chain::viterbi)?;
+        let found = self.ask(py, given.sequences()?, threads, Chain::viterbi)?;
         Ok((found.0.into_pyarray(py), found.1))
     }
 
-    /// A random sequence, row by row, and its states.
+    /// A random sequence, row by row, and its states; with the input that chooses the transition into every position.
     fn sample<'py>(
         &self,
         py: Python<'py>,
-        length: usize,
+        inputs: Vec<u32>,
         first: Option<usize>,
         seed: u64,
     ) -> PyResult<Sample<'py>> {
-        let chain = self.chain.clone();
-        let work = move |context: &Context| chain.sample(length, first, context);
+        let (chain, length) = (self.chain.clone(), inputs.len());
+        let work = move |context: &Context| chain.sample_with(&inputs, first, context);
         let found = beside(py, Context::new().with_seed(seed), work)?;
         let (values, width) = match found.0 {
             Observations::Symbols(symbols) => (symbols.into_iter().map(f64::from).collect(), 1),
@@ -303,6 +332,33 @@ impl Hmm {
             _ => (Vec::new(), Vec::new()),
         };
         (self.chain.start().to_vec(), self.chain.transition().to_vec(), values, covariances)
+    }
+
+    /// Writes the model to a file, its states named by their numbers.
+    fn save(&self, path: PathBuf, symbols: Option<Vec<String>>) -> PyResult<()> {
+        let names = (0..self.chain.states() as i64).map(Label::Int).collect();
+        let body = HiddenMarkov::new(self.chain.clone(), names).map_err(exception)?;
+        let model =
+            Trained { feature_names: symbols, ..Trained::new(MachineKind::HiddenMarkov, body) };
+        model.save(path).map_err(exception)
+    }
+
+    /// What a model file holds: the model, the kind of emissions, the shape of covariances, names of states, names of symbols
+    /// or features.
+    #[staticmethod]
+    fn of_model(model: PyRef<'_, Model>) -> PyResult<Restored> {
+        let model = model.shared();
+        let Body::HiddenMarkov(body) = &model.body else {
+            return Err(PyValueError::new_err("expected a hidden Markov model"));
+        };
+        let chain = body.hmm().clone();
+        let (kind, shape) = match chain.emission() {
+            Emission::Categorical { .. } => ("categorical", "diag".to_owned()),
+            Emission::Gaussian { shape, .. } => ("gaussian", shape.to_string()),
+            _ => ("poisson", "diag".to_owned()),
+        };
+        let names = body.names().iter().map(ToString::to_string).collect();
+        Ok((Self { chain }, kind, shape, names, model.feature_names.clone()))
     }
 
     /// Free parameters.

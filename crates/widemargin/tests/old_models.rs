@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use widemargin::data::read::{ReadOptions, read};
 use widemargin::data::{Dense, Layout, Matrix, TaggedSequences};
-use widemargin::machine::sequence::Chain;
+use widemargin::machine::sequence::{Chain, Emission, HiddenMarkov};
 use widemargin::machine::{Body, MachineKind, Model};
 use widemargin::{Context, InstructionSet};
 
@@ -39,6 +39,9 @@ fn predictions(name: &str, model: &Model) -> String {
     let context = Context::new().with_instruction_set(InstructionSet::Portable).unwrap();
     if let Body::Chain(chain) = &model.body {
         return labellings(chain, model.features(), &context);
+    }
+    if let Body::HiddenMarkov(markov) = &model.body {
+        return paths(markov, model.features(), &context);
     }
     let predictor = model.predictor(&context).unwrap();
     let dense = if name.starts_with("words") {
@@ -86,6 +89,27 @@ fn labellings(chain: &Chain, features: usize, context: &Context) -> String {
                 labeller.names(&labelling.tags).map(ToString::to_string).collect();
             writeln!(text, "tags {} {:016x}", names.join(" "), labelling.score.to_bits()).unwrap();
         }
+    }
+    text
+}
+
+/// The best paths and the likeliest states of two sequences.
+fn paths(markov: &HiddenMarkov, features: usize, context: &Context) -> String {
+    let rows = match markov.hmm().emission() {
+        Emission::Categorical { .. } => {
+            let value = |i: usize, j: usize| f64::from(u8::from(i % features == j));
+            let values = (0..6).flat_map(|i| (0..features).map(move |j| value(i, j))).collect();
+            Matrix::DenseF64(Dense::new(6, features, values).unwrap())
+        }
+        _ => queries(features),
+    };
+    let data = TaggedSequences::new(rows, vec![4, 2]).unwrap();
+    let found = [markov.label(&data, context), markov.label_positions(&data, context)];
+    let mut text = String::new();
+    for labelling in found.iter().flat_map(|list| list.as_ref().unwrap()) {
+        let names: Vec<String> =
+            labelling.tags.iter().map(|&i| markov.names()[i as usize].to_string()).collect();
+        writeln!(text, "states {} {:016x}", names.join(" "), labelling.score.to_bits()).unwrap();
     }
     text
 }

@@ -1,5 +1,5 @@
-//! Structures of the user: a set of labels with pairwise scores, and classes in a tree, against the quadratic program
-//! over all outputs.
+//! Structures of the user: a set of labels with pairwise scores, classes in a tree, matchings and segments, against the
+//! quadratic program over all outputs.
 
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
@@ -113,6 +113,120 @@ impl Enumerable for Tree {
     }
 }
 
+/// Who of three belongs to whom of three others: a feature vector for every pair, and a wrong partner costs 1.
+struct Matching;
+
+const PARTNERS: usize = 3;
+
+impl StructuredProblem for Matching {
+    type Input = [[[f64; FEATURES]; PARTNERS]; PARTNERS];
+    type Output = [usize; PARTNERS];
+
+    fn dimension(&self) -> usize {
+        FEATURES
+    }
+
+    fn joint_features(&self, x: &Self::Input, y: &Self::Output) -> Result<Vec<(usize, f64)>> {
+        let pairs = y.iter().zip(x).map(|(&partner, row)| row[partner]);
+        Ok(pairs.flat_map(|pair| pair.into_iter().enumerate()).collect())
+    }
+
+    fn loss(&self, truth: &Self::Output, other: &Self::Output) -> Result<f64> {
+        Ok(truth.iter().zip(other).filter(|(a, b)| a != b).count() as f64)
+    }
+
+    fn decode(&self, x: &Self::Input, w: &[f64], y: Option<&Self::Output>) -> Result<Self::Output> {
+        self.best(x, w, y)
+    }
+}
+
+impl Enumerable for Matching {
+    fn outputs(&self) -> Vec<Self::Output> {
+        let all = (0..27).map(|code| [code / 9, code / 3 % 3, code % 3]);
+        all.filter(|[a, b, c]| a != b && b != c && a != c).collect()
+    }
+}
+
+/// Segments of two kinds, each as the number of its positions: features of the positions for each kind, and a price of
+/// every segment. A wrong position costs 1.
+struct Segments;
+
+const LENGTH: usize = 4;
+
+impl Segments {
+    /// The kind of every position; a bit says whether it differs from that before.
+    fn kinds(code: usize) -> [usize; LENGTH] {
+        let mut kind = 0;
+        std::array::from_fn(|k| {
+            kind = (kind + (code >> k & 1)) % 2;
+            kind
+        })
+    }
+
+    /// The best segmentation by dynamic programming over the ends of segments.
+    fn last_segments(values: &[[f64; 2]; LENGTH], price: f64) -> usize {
+        // best[k][kind]: value of the positions up to k, the last of them of that kind, and their bits.
+        let mut best = [(values[0][0] + price, 0), (values[0][1] + price, 1)];
+        for (k, value) in values.iter().enumerate().skip(1) {
+            let stay = |kind: usize| (best[kind].0 + value[kind], best[kind].1);
+            let turn = |kind: usize| {
+                let other = best[1 - kind];
+                (other.0 + value[kind] + price, other.1 | 1 << k)
+            };
+            let better = |kind| {
+                let (stay, turn): ((f64, usize), (f64, usize)) = (stay(kind), turn(kind));
+                if turn.0 > stay.0 { turn } else { stay }
+            };
+            best = [better(0), better(1)];
+        }
+        if best[1].0 > best[0].0 { best[1].1 } else { best[0].1 }
+    }
+}
+
+impl StructuredProblem for Segments {
+    type Input = [[f64; FEATURES]; LENGTH];
+    type Output = usize;
+
+    fn dimension(&self) -> usize {
+        2 * FEATURES + 1
+    }
+
+    fn joint_features(&self, x: &Self::Input, y: &usize) -> Result<Vec<(usize, f64)>> {
+        let kinds = Self::kinds(*y);
+        let turns = kinds.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        let rows = kinds.into_iter().zip(x);
+        let mut list: Vec<(usize, f64)> = rows
+            .flat_map(|(kind, row)| {
+                row.iter().enumerate().map(move |(j, v)| (kind * FEATURES + j, *v))
+            })
+            .collect();
+        list.push((2 * FEATURES, 1.0 + turns as f64));
+        Ok(list)
+    }
+
+    fn loss(&self, truth: &usize, other: &usize) -> Result<f64> {
+        let (truth, other) = (Self::kinds(*truth), Self::kinds(*other));
+        Ok(truth.iter().zip(&other).filter(|(a, b)| a != b).count() as f64)
+    }
+
+    fn decode(&self, x: &Self::Input, w: &[f64], truth: Option<&usize>) -> Result<usize> {
+        let truth = truth.map(|code| Self::kinds(*code));
+        let value = |k: usize, kind: usize| {
+            let own = &w[kind * FEATURES..][..FEATURES];
+            let loss = truth.map_or(0.0, |truth| f64::from(u8::from(truth[k] != kind)));
+            loss + own.iter().zip(&x[k]).map(|(w, x)| w * x).sum::<f64>()
+        };
+        let values = std::array::from_fn(|k| [value(k, 0), value(k, 1)]);
+        Ok(Self::last_segments(&values, w[2 * FEATURES]))
+    }
+}
+
+impl Enumerable for Segments {
+    fn outputs(&self) -> Vec<usize> {
+        (0..1 << LENGTH).collect()
+    }
+}
+
 /// minimise ½‖w‖² + C Σ ξᵢ subject to ⟨w, Φ(x, y) − Φ(x, u)⟩ ≥ Δ(y, u) − ξᵢ.
 fn optimum<P: Enumerable>(problem: &P, examples: &[(P::Input, P::Output)], c: f64) -> f64 {
     let (size, count) = (problem.dimension(), examples.len());
@@ -180,6 +294,42 @@ fn sets_of_labels_reach_the_optimum() {
 fn classes_in_a_tree_reach_the_optimum() {
     let examples: Vec<_> = rows(9).into_iter().enumerate().map(|(k, x)| (x, k % 4)).collect();
     agrees(&Tree, &examples);
+}
+
+#[test]
+fn matchings_reach_the_optimum() {
+    let points = rows(9);
+    let input = |k: usize| -> <Matching as StructuredProblem>::Input {
+        std::array::from_fn(|i| {
+            std::array::from_fn(|j| points[(k + 3 * i + 5 * j + i * j * k) % 9])
+        })
+    };
+    let all = Matching.outputs();
+    let examples: Vec<_> = (0..7).map(|k| (input(k), all[5 * k % 6])).collect();
+    agrees(&Matching, &examples);
+}
+
+#[test]
+fn segments_reach_the_optimum_by_dynamic_programming() {
+    let points = rows(12);
+    let input = |k: usize| -> <Segments as StructuredProblem>::Input {
+        std::array::from_fn(|i| points[(5 * k + 7 * i) % 12])
+    };
+    let examples: Vec<_> = (0..8).map(|k| (input(k), 7 * k % 16)).collect();
+    agrees(&Segments, &examples);
+    for (k, (x, y)) in examples.iter().enumerate() {
+        let w: Vec<f64> = (0..5).map(|j| ((7 * k + 3 * j) % 11) as f64 - 5.0).collect();
+        for truth in [None, Some(y)] {
+            let value = |u: &usize| {
+                let features = Segments.joint_features(x, u).unwrap();
+                let loss = truth.map_or(0.0, |y| Segments.loss(y, u).unwrap());
+                loss + features.iter().map(|(j, v)| w[*j] * v).sum::<f64>()
+            };
+            let best = Segments.best(x, &w, truth).unwrap();
+            let found = Segments.decode(x, &w, truth).unwrap();
+            assert!((value(&found) - value(&best)).abs() < 1e-12);
+        }
+    }
 }
 
 /// A decoder that never finds anything but the first class.

@@ -181,7 +181,7 @@ fn heading(name: &str) -> &'static str {
             "Machine"
         }
         "bias" | "epochs" | "strategy" | "budget" | "shuffle" => "Machine",
-        "constraints" | "cut-at-unknown" => "Machine",
+        "constraints" | "cut-at-unknown" | "states" | "emissions" | "smoothing" => "Machine",
         "kernel" | "gamma" | "degree" | "coef0" => "Kernel",
         "kernels" | "weights" | "jitter" | "repair" => "Kernel",
         "tol" | "gap" | "precision" | "shrinking" | "max-iter" => "Solver",

@@ -14,6 +14,7 @@ mod man;
 mod plot;
 mod predict;
 mod prepare;
+mod rank;
 mod scale;
 mod sequence;
 mod site;
@@ -86,6 +87,7 @@ enum Command {
     Compress(compress::Arguments),
     Threshold(threshold::Arguments),
     Sequence(sequence::Arguments),
+    Rank(rank::Arguments),
     Plot(plot::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
@@ -123,6 +125,7 @@ impl CommandLine {
             Command::Compress(arguments) => compress::run(&arguments, interrupt),
             Command::Threshold(arguments) => threshold::run(&arguments, interrupt),
             Command::Sequence(arguments) => sequence::run(&arguments, interrupt),
+            Command::Rank(arguments) => rank::run(&arguments, interrupt),
             Command::Plot(arguments) => plot::run(&arguments, interrupt),
             Command::Completions(arguments) => completions::run(&arguments),
             Command::Man(arguments) => man::run(&arguments),

@@ -87,13 +87,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         let path = arguments.output.as_deref().unwrap_or(Path::new("-"));
         session.save(|| write_atomically(path, |out| predictions.write(out)))?;
     }
-    if arguments.json {
-        terminal::print_json(&evaluation.json())?;
-    } else if to_stdout && !arguments.resources.quiet {
-        terminal::note(evaluation.text().trim_end());
-    } else if !arguments.resources.quiet {
-        terminal::print(&evaluation.text())?;
-    }
+    evaluation.print(arguments.json, to_stdout, arguments.resources.quiet)?;
     Ok(Outcome::Done)
 }
 

@@ -1,4 +1,4 @@
-//! `sequence`: a support vector machine for the tags of sequences, trained on a file and applied to others.
+//! `sequence`: a machine for the tags of sequences, trained on a file and applied to others.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,12 +12,13 @@ use widemargin::data::read::{
 };
 use widemargin::data::write::write_atomically;
 use widemargin::data::{Dictionary, Label, NO_TAG, TaggedSequences, Templates};
-use widemargin::machine::sequence::{Chain, Labelling};
-use widemargin::machine::{Body, Model};
+use widemargin::machine::sequence::{Emission, Labelling};
+use widemargin::machine::specification::Value;
+use widemargin::machine::{Body, MachineKind, Model, Specification};
 use widemargin::operation::tagging::TagQuality;
 
 use super::train::print_status;
-use crate::arguments::{ChainArguments, ResourceArguments};
+use crate::arguments::{ResourceArguments, SequenceMachineArguments};
 use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome, unless_stopped};
 use crate::interrupt::Interrupt;
@@ -35,10 +36,13 @@ Examples:
   widemargin sequence label new.txt --model chunks.wm -o tagged.txt
   widemargin sequence train words.crf.txt --format crfsuite --c 0.05 -o words.wm
   widemargin sequence train letters.txt --format svm-hmm --c 0.16 -o letters.wm
+  widemargin sequence train words.txt -s hmm -o words.wm
+  widemargin sequence train heights.csv -s hmm --emissions gaussian --states 3 --untagged -o h.wm
 
 A file has columns of tokens with the tag in the last one (CoNLL), CRFsuite's attributes, LIBSVM text with
 the sequence as qid (SVM-HMM), or it is a table with a column 'sequence'. Columns become features by
---templates, in CRF++'s notation.")]
+--templates, in CRF++'s notation. A hidden Markov model (-s hmm) takes the first column as the symbol, or all
+columns as numbers; '?' marks what is not known.")]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -96,8 +100,14 @@ struct SequenceInput {
 }
 
 impl SequenceInput {
-    fn options(&self, templates: Option<Templates>, tagged: bool) -> SequenceOptions {
+    fn options(
+        &self,
+        templates: Option<Templates>,
+        tagged: bool,
+        numbers: bool,
+    ) -> SequenceOptions {
         SequenceOptions {
+            numbers,
             format: self.format.map(Into::into),
             templates,
             tagged,
@@ -108,10 +118,10 @@ impl SequenceInput {
     }
 }
 
-/// Train a chain on sequences with tags
+/// Train a machine on sequences
 #[derive(Args, Debug)]
 struct TrainArguments {
-    /// Sequences with tags; '-': standard input
+    /// Sequences; '-': standard input
     data: PathBuf,
 
     /// Where to write the model [default: DATA's name with .wm, here]
@@ -119,7 +129,7 @@ struct TrainArguments {
     output: Option<PathBuf>,
 
     /// Templates of features for columns of tokens, a file in CRF++'s notation [default: words and pairs around
-    /// the token]
+    /// the token; for hmm the first column]
     #[arg(long, value_name = "FILE")]
     templates: Option<PathBuf>,
 
@@ -127,19 +137,23 @@ struct TrainArguments {
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
 
+    /// The file has no tags, which a hidden Markov model can do without
+    #[arg(long)]
+    untagged: bool,
+
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 
     #[command(flatten)]
-    chain: ChainArguments,
+    machine: SequenceMachineArguments,
     #[command(flatten)]
     input: SequenceInput,
     #[command(flatten)]
     resources: ResourceArguments,
 }
 
-/// Label sequences with a trained chain
+/// Label sequences with a trained machine
 #[derive(Args, Debug)]
 struct LabelArguments {
     /// Sequences; '-': standard input
@@ -161,6 +175,10 @@ struct LabelArguments {
     #[arg(long, value_name = "N")]
     n_best: Option<usize>,
 
+    /// Take the most probable state of every position instead of the most probable path
+    #[arg(long, conflicts_with = "n_best")]
+    posterior: bool,
+
     /// Print how good the tags are as JSON on standard output; the tags are then only written to -o FILE
     #[arg(long)]
     json: bool,
@@ -180,7 +198,10 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
 }
 
 fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
-    let specification = arguments.chain.specification()?;
+    let specification = arguments.machine.specification()?;
+    if arguments.untagged && arguments.test.is_some() {
+        return Err(Failure::usage("--test needs tags, which --untagged says there are none of"));
+    }
     let session = arguments.resources.session(interrupt)?;
     let target = model_file::target(arguments.output.as_deref(), &arguments.data)?;
     check_outputs(
@@ -188,19 +209,42 @@ fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
         &[Some(&arguments.data), arguments.templates.as_deref(), arguments.test.as_deref()],
     )?;
     model_file::check_writable(&target)?;
-    let templates = arguments.templates.as_deref().map(read_templates).transpose()?;
-    let options = arguments.input.options(templates, true);
+    let numbers = takes_numbers(&specification);
+    let templates = match &arguments.templates {
+        Some(_) if numbers => {
+            return Err(Failure::usage(
+                "--templates: the columns are numbers for these --emissions",
+            ));
+        }
+        Some(path) => Some(read_templates(path)?),
+        None if specification.kind() == MachineKind::HiddenMarkov => {
+            Some(Templates::parse(FIRST_COLUMN)?)
+        }
+        None => None,
+    };
+    let options = arguments.input.options(templates, !arguments.untagged, numbers);
     let mut dictionary = Dictionary::new();
     let loaded = session
         .read("reading", || Ok(read_sequences(&arguments.data, &options, &mut dictionary)?))?;
     let data = &loaded.data;
-    let machine = specification.chain_svc(data.rows())?;
     let watch = Stopwatch::start();
-    let mut model = session.run("training", |context| machine.fit(data, context))?;
+    let mut model = match specification.kind() {
+        MachineKind::HiddenMarkov => {
+            let machine = specification.hidden_markov()?;
+            session.run("training", |context| machine.fit(data, context))?
+        }
+        _ => {
+            let machine = specification.chain_svc(data.rows())?;
+            session.run("training", |context| machine.fit(data, context))?
+        }
+    };
     let spent = watch.stop();
     specification.record(&mut model);
-    if let Body::Chain(chain) = &mut model.body {
-        chain.templates = loaded.templates.as_ref().map(ToString::to_string);
+    let templates = loaded.templates.as_ref().map(ToString::to_string);
+    match &mut model.body {
+        Body::Chain(chain) => chain.templates = templates,
+        Body::HiddenMarkov(markov) => markov.templates = templates,
+        _ => {}
     }
     session.save(|| model_file::save(&model, &target, ModelFormatName::Native))?;
     let outcome = print_status(&model, &target);
@@ -217,6 +261,17 @@ fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
     };
     report(arguments, &loaded.data, &model, quality, spent, &target)?;
     Ok(session.context.stop_request().map_or(outcome, Outcome::from))
+}
+
+/// What a hidden Markov model of symbols reads of columns of tokens.
+const FIRST_COLUMN: &str = "U00:%x[0,0]";
+
+/// Whether columns of tokens are numbers for a machine.
+fn takes_numbers(specification: &Specification) -> bool {
+    match specification.value("emissions") {
+        Some(Value::Text(emissions)) => emissions != "symbols",
+        _ => false,
+    }
 }
 
 fn not_tested(status: Status) {
@@ -265,7 +320,8 @@ fn report(
             "sequences": data.count(),
             "positions": data.positions(),
             "features": data.rows().columns(),
-            "tags": chain(model)?.tags,
+            "tags": tags(model)?,
+            "log_likelihood": log_likelihood(model),
             "status": outcome.map(|o| o.status),
             "primal": outcome.map(|o| o.primal),
             "dual": outcome.map(|o| o.dual),
@@ -282,8 +338,13 @@ fn report(
             .line("sequences", count(data.count() as u64))
             .line("positions", count(data.positions() as u64))
             .line("features", count(data.rows().columns() as u64))
-            .line("tags", chain(model)?.tags.len());
-        if let Some(outcome) = outcome {
+            .line("tags", tags(model)?.len());
+        if let (Some(outcome), Some(likelihood)) = (outcome, log_likelihood(model)) {
+            lines
+                .line("status", outcome.status)
+                .line("log-likelihood", format!("{likelihood:.6}"))
+                .line("iterations", outcome.iterations);
+        } else if let Some(outcome) = outcome {
             lines
                 .line("status", outcome.status)
                 .line(
@@ -313,17 +374,26 @@ fn label(arguments: &LabelArguments, interrupt: &Interrupt) -> CommandResult {
     let tagged = !arguments.untagged;
     let read = || read_for(&model, &arguments.input, &arguments.data, tagged);
     let loaded = session.read("reading", read)?;
-    let found = match arguments.n_best {
-        Some(n) => session.ask("labelling", |context| {
-            let Body::Chain(chain) = &model.body else { return Ok(Vec::new()) };
-            chain.labeller(context)?.n_best(&loaded.data, n)
-        })?,
-        None => labels(&model, &loaded.data, &session)?.into_iter().map(|one| vec![one]).collect(),
+    let needs = |option: &str, kind: MachineKind| {
+        Failure::usage(format!("{option} needs a model of {kind}, found one of {}", model.kind))
+    };
+    let found = match (arguments.n_best, &model.body) {
+        (Some(n), Body::Chain(chain)) => {
+            session.ask("labelling", |context| chain.labeller(context)?.n_best(&loaded.data, n))?
+        }
+        (Some(_), _) => return Err(needs("--n-best", MachineKind::ChainSvc)),
+        (None, Body::HiddenMarkov(markov)) if arguments.posterior => single(
+            session.ask("labelling", |context| markov.label_positions(&loaded.data, context))?,
+        ),
+        (None, _) if arguments.posterior => {
+            return Err(needs("--posterior", MachineKind::HiddenMarkov));
+        }
+        (None, _) => single(labels(&model, &loaded.data, &session)?),
     };
     let to_stdout = arguments.output.as_deref().is_none_or(is_standard_stream);
     if !arguments.json || !to_stdout {
         let path = arguments.output.as_deref().unwrap_or(Path::new("-"));
-        let names = &chain(&model)?.tags;
+        let names = tags(&model)?;
         let ranked = arguments.n_best.is_some();
         session.save(|| write_atomically(path, |out| write(&found, names, ranked, out)))?;
     }
@@ -342,19 +412,33 @@ fn label(arguments: &LabelArguments, interrupt: &Interrupt) -> CommandResult {
     Ok(Outcome::Done)
 }
 
-fn chain(model: &Model) -> CommandResult<&Chain> {
+/// The tags of a model, or the names of its states.
+fn tags(model: &Model) -> CommandResult<&[Label]> {
     match &model.body {
-        Body::Chain(chain) => Ok(chain),
+        Body::Chain(chain) => Ok(&chain.tags),
+        Body::HiddenMarkov(markov) => Ok(markov.names()),
         _ => Err(Failure::usage(format!(
-            "the model is of {}; 'sequence' needs one of chain-svc",
-            model.kind
+            "the model is of {}; 'sequence' needs one of {}",
+            model.kind,
+            MachineKind::SEQUENCES.map(MachineKind::name).join(" or ")
         ))),
     }
+}
+
+/// ln p of the training sequences, for hidden Markov models.
+fn log_likelihood(model: &Model) -> Option<f64> {
+    let training = model.training.as_ref()?;
+    training.parameters.iter().find(|(name, _)| name == "log-likelihood")?.1.number()
 }
 
 fn read_templates(path: &Path) -> CommandResult<Templates> {
     let bytes = read_all(path)?;
     Ok(Templates::parse(&String::from_utf8_lossy(&bytes))?)
+}
+
+/// One labelling of every sequence.
+fn single(found: Vec<Labelling>) -> Vec<Vec<Labelling>> {
+    found.into_iter().map(|one| vec![one]).collect()
 }
 
 /// Reads sequences with the features that a model knows.
@@ -364,8 +448,17 @@ fn read_for(
     path: &Path,
     tagged: bool,
 ) -> CommandResult<LoadedSequences> {
-    let templates = chain(model)?.templates.as_deref().map(Templates::parse).transpose()?;
-    let options = input.options(templates, tagged);
+    tags(model)?;
+    let (templates, numbers) = match &model.body {
+        Body::Chain(chain) => (chain.templates.as_deref(), false),
+        Body::HiddenMarkov(markov) => {
+            let symbols = matches!(markov.hmm().emission(), Emission::Categorical { .. });
+            (markov.templates.as_deref(), !symbols)
+        }
+        _ => (None, false),
+    };
+    let templates = templates.map(Templates::parse).transpose()?;
+    let options = input.options(templates, tagged, numbers);
     let mut dictionary = Dictionary::closed(model.feature_names.as_deref().unwrap_or_default());
     let mut loaded = read_sequences(path, &options, &mut dictionary)?;
     // LIBSVM text has no number of columns.
@@ -380,8 +473,13 @@ fn labels(
     data: &TaggedSequences,
     session: &Session<'_>,
 ) -> CommandResult<Vec<Labelling>> {
-    let chain = chain(model)?;
-    session.ask("labelling", |context| chain.labeller(context)?.label(data))
+    tags(model)?;
+    session.ask("labelling", |context| match &model.body {
+        Body::Chain(chain) => chain.labeller(context)?.label(data),
+        Body::HiddenMarkov(markov) => markov.label(data, context),
+        // `tags` has refused it.
+        _ => Ok(Vec::new()),
+    })
 }
 
 fn quality(
@@ -389,7 +487,7 @@ fn quality(
     data: &TaggedSequences,
     found: &[Labelling],
 ) -> CommandResult<TagQuality> {
-    let names: Vec<String> = chain(model)?.tags.iter().map(ToString::to_string).collect();
+    let names: Vec<String> = tags(model)?.iter().map(ToString::to_string).collect();
     let (truth, codes): (Vec<String>, &[u32]) = match data.tags() {
         Some(tags) => (tags.names.iter().map(ToString::to_string).collect(), &tags.codes),
         None => (Vec::new(), &[]),

@@ -10,6 +10,8 @@ mod chains;
 mod classic;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../driven_markov.rs"]
+mod driven_markov;
 #[path = "../extreme_choices.rs"]
 mod extreme_choices;
 #[path = "../extremes.rs"]

@@ -16,7 +16,7 @@ use crate::kernel::Kernel;
 use crate::machine::classic::{Centres, Discriminant, Mixtures, Neighbours, Windows};
 use crate::machine::clustering::MarginClusters;
 use crate::machine::parameters::Precision;
-use crate::machine::sequence::Chain;
+use crate::machine::sequence::{Chain, HiddenMarkov};
 use crate::machine::specification;
 
 /// What every body can do; `model` is the model that it is part of.
@@ -311,6 +311,8 @@ family! {
     MarginClusters = "margin-clusters",
     /// Scores of tags and of pairs of neighbouring tags.
     Chain = "chain",
+    /// A hidden Markov model.
+    HiddenMarkov = "hidden-markov",
 }
 
 impl Body {

@@ -53,6 +53,8 @@ pub enum MachineKind {
     MaxMarginClustering,
     /// Tags of sequences with the largest margin to all others.
     ChainSvc,
+    /// Hidden Markov models of sequences.
+    HiddenMarkov,
 }
 
 impl MachineKind {
@@ -65,7 +67,7 @@ impl MachineKind {
         [Self::LinearSvc, Self::Logistic, Self::LinearSvr, Self::LinearOneClass, Self::RankSvm];
 
     /// The kinds that are trained on sequences.
-    pub const SEQUENCES: [Self; 1] = [Self::ChainSvc];
+    pub const SEQUENCES: [Self; 2] = [Self::ChainSvc, Self::HiddenMarkov];
 
     /// Every kind that is trained on rows, LIBSVM's first.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -102,6 +104,7 @@ impl MachineKind {
             Self::SemiSupervised => "semi-svc",
             Self::MaxMarginClustering => "mmc",
             Self::ChainSvc => "chain-svc",
+            Self::HiddenMarkov => "hmm",
         }
     }
 

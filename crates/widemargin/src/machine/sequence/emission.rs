@@ -1,14 +1,14 @@
-//! What hidden states emit: symbols, real vectors or counts; densities of a sequence and new parameters
-//! from posteriors.
+//! What hidden states emit: symbols, real vectors, counts or what the caller says; new parameters from sums
+//! over posteriors.
 
+use super::densities::{Densities, Sums};
 use super::lattice::padded;
-use super::observations::{Observations, Run};
+use super::observations::Observations;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::machine::Covariance;
 use crate::numeric::algebra::Cholesky;
 use crate::numeric::random::Generator;
-use crate::numeric::simd::PlainLoop;
 
 /// Probabilities, rates and variances of states stay above this, so that no density is degenerate.
 const SMALLEST: f64 = 1e-300;
@@ -36,6 +36,9 @@ pub enum Emission {
         /// Mean count of every feature.
         rates: Vec<f64>,
     },
+    /// Anything whose densities the caller computes: observations are ln b(x | state), a column for every
+    /// state ([`Sequences::of_log_densities`](super::Sequences::of_log_densities)). Nothing of them is learnt.
+    Given,
 }
 
 /// What a maximisation adds to the sums over posteriors, as if it had been observed before.
@@ -103,6 +106,7 @@ impl Emission {
             Self::Categorical { probabilities } => probabilities,
             Self::Gaussian { means, .. } => means,
             Self::Poisson { rates } => rates,
+            Self::Given => return states,
         };
         values.len() / states.max(1)
     }
@@ -114,6 +118,7 @@ impl Emission {
             Self::Categorical { .. } => states * (size - 1),
             Self::Gaussian { shape, .. } => states * size + shape.parameters(states, size),
             Self::Poisson { .. } => states * size,
+            Self::Given => 0,
         }
     }
 
@@ -151,6 +156,7 @@ impl Emission {
                 whole("rates", rates, states * size)?;
                 rates.iter().try_for_each(|rate| Error::check_not_negative("rates", *rate))
             }
+            Self::Given => Ok(()),
         }
     }
 
@@ -170,8 +176,13 @@ impl Emission {
         Ok(match self {
             Self::Categorical { probabilities } => {
                 let at = |i: usize, e: usize| probabilities[i * size + e];
-                let plain = across(&at, size, 0.0);
-                let logarithms = plain.iter().map(|p| p.ln()).collect();
+                let mut plain = across(&at, size, 0.0);
+                let mut logarithms: Vec<f64> = plain.iter().map(|p| p.ln()).collect();
+                // After the symbols: the row of a position where nothing was observed.
+                plain.resize((size + 1) * width, 1.0);
+                logarithms.resize((size + 1) * width, 0.0);
+                plain[size * width + states..].fill(0.0);
+                logarithms[size * width + states..].fill(f64::NEG_INFINITY);
                 Densities::Table { plain, logarithms }
             }
             Self::Poisson { rates } => {
@@ -182,6 +193,7 @@ impl Emission {
                     constants: across(&total, 1, f64::NEG_INFINITY),
                 }
             }
+            Self::Given => Densities::Given,
             Self::Gaussian { means, shape, covariances } => {
                 let factors = inverse_factors(*shape, covariances, states, size, context)?;
                 let tau = std::f64::consts::TAU.ln();
@@ -235,6 +247,10 @@ impl Emission {
                     let sum: f64 = (0..=d).map(|e| lower[d * size + e] * noise[e]).sum();
                     values.push(means[state * size + d] + sum);
                 }
+            }
+            (Self::Given, _) => {
+                let expected = "emissions that observations can be drawn from";
+                return Err(Error::parameter("emission", expected, "densities of the caller"));
             }
             _ => return Err(Error::model("observations of another kind")),
         }
@@ -491,232 +507,6 @@ fn large_poisson(rate: f64, random: &mut Generator) -> f64 {
             - 1.0 / (12.0 * count);
         if (v * inverse_alpha / (a / (us * us) + b)).ln() <= density {
             return count;
-        }
-    }
-}
-
-/// Densities of all states at once, in padded vectors.
-pub(super) enum Densities {
-    /// Probabilities of the states, symbol by symbol, and their logarithms.
-    Table {
-        plain: Vec<f64>,
-        logarithms: Vec<f64>,
-    },
-    Counts {
-        logs: Vec<f64>,
-        constants: Vec<f64>,
-    },
-    Normal {
-        full: bool,
-        means: Vec<f64>,
-        factors: Vec<f64>,
-        constants: Vec<f64>,
-    },
-}
-
-impl Densities {
-    /// Whether they come as probabilities instead of logarithms.
-    pub(super) fn are_plain(&self) -> bool {
-        matches!(self, Self::Table { .. })
-    }
-}
-
-/// Fills a lattice with the densities of a run, or their logarithms.
-pub(super) struct Fill<'a> {
-    pub(super) densities: &'a Densities,
-    pub(super) run: Run<'a>,
-    /// Whether probabilities of symbols are wanted as logarithms.
-    pub(super) logarithms: bool,
-    pub(super) width: usize,
-    pub(super) out: &'a mut [f64],
-}
-
-impl PlainLoop for Fill<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let width = self.width;
-        match (self.densities, self.run) {
-            (Densities::Table { plain, logarithms }, Run::Symbols(symbols)) => {
-                let table = if self.logarithms { logarithms } else { plain };
-                for (out, &symbol) in self.out.chunks_exact_mut(width).zip(symbols) {
-                    out.copy_from_slice(&table[symbol as usize * width..][..width]);
-                }
-            }
-            (Densities::Counts { logs, constants }, Run::Rows { values, size, factorials }) => {
-                let rows = values.chunks_exact(size).zip(factorials);
-                for (out, (row, factorials)) in self.out.chunks_exact_mut(width).zip(rows) {
-                    for (out, constant) in out.iter_mut().zip(constants) {
-                        *out = constant - factorials;
-                    }
-                    for (value, logs) in row.iter().zip(logs.chunks_exact(width)) {
-                        for (out, log) in out.iter_mut().zip(logs) {
-                            *out += value * log;
-                        }
-                    }
-                }
-            }
-            (
-                Densities::Normal { full, means, factors, constants },
-                Run::Rows { values, size, .. },
-            ) => {
-                let mut far = vec![0.0; size * width];
-                let mut sum = vec![0.0; width];
-                for (out, row) in self.out.chunks_exact_mut(width).zip(values.chunks_exact(size)) {
-                    out.copy_from_slice(constants);
-                    let centres = means.chunks_exact(width);
-                    for ((far, mean), x) in far.chunks_exact_mut(width).zip(centres).zip(row) {
-                        for (far, mean) in far.iter_mut().zip(mean) {
-                            *far = x - mean;
-                        }
-                    }
-                    if *full {
-                        add_triangles(&far, factors, &mut sum, out);
-                    } else {
-                        let rows = far.chunks_exact(width).zip(factors.chunks_exact(width));
-                        for (far, factor) in rows {
-                            for ((out, far), factor) in out.iter_mut().zip(far).zip(factor) {
-                                let scaled = far * factor;
-                                *out -= 0.5 * (scaled * scaled);
-                            }
-                        }
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Takes ½‖L⁻¹(x − μ)‖² of every state from `out`.
-#[inline(always)]
-fn add_triangles(far: &[f64], factors: &[f64], sum: &mut [f64], out: &mut [f64]) {
-    let width = out.len();
-    let mut factors = factors.chunks_exact(width);
-    for d in 0..far.len() / width {
-        sum.fill(0.0);
-        for (far, factor) in far.chunks_exact(width).take(d + 1).zip(&mut factors) {
-            for ((sum, far), factor) in sum.iter_mut().zip(far).zip(factor) {
-                *sum += far * factor;
-            }
-        }
-        for (out, sum) in out.iter_mut().zip(sum.iter()) {
-            *out -= 0.5 * (sum * sum);
-        }
-    }
-}
-
-/// Sums over positions weighted by posteriors, in padded vectors of states.
-#[derive(Clone, Debug)]
-pub(super) struct Sums {
-    pub(super) size: usize,
-    pub(super) full: bool,
-    pub(super) weights: Vec<f64>,
-    /// Of symbols, or of every feature.
-    pub(super) first: Vec<f64>,
-    /// Of squares, or of products of two features.
-    pub(super) second: Vec<f64>,
-    /// What was taken from every row before, for the digits of variances.
-    pub(super) shift: Vec<f64>,
-}
-
-impl Sums {
-    pub(super) fn new(emission: &Emission, states: usize, shift: &[f64]) -> Self {
-        let (size, width) = (emission.size(states), padded(states));
-        let (full, second) = match emission {
-            Emission::Gaussian { shape: Covariance::Full | Covariance::Tied, .. } => {
-                (true, size * (size + 1) / 2)
-            }
-            Emission::Gaussian { .. } => (false, size),
-            _ => (false, 0),
-        };
-        Self {
-            size,
-            full,
-            weights: vec![0.0; width],
-            first: vec![0.0; size * width],
-            second: vec![0.0; second * width],
-            shift: match emission {
-                Emission::Gaussian { .. } => shift.to_vec(),
-                _ => vec![0.0; size],
-            },
-        }
-    }
-
-    /// Whether squares of the observations stayed within double precision.
-    pub(super) fn is_finite(&self) -> bool {
-        [&self.weights, &self.first, &self.second]
-            .into_iter()
-            .all(|list| list.iter().all(|value| value.is_finite()))
-    }
-
-    /// Adds other sums.
-    pub(super) fn join(&mut self, other: &Self) {
-        let lists = [
-            (&mut self.weights, &other.weights),
-            (&mut self.first, &other.first),
-            (&mut self.second, &other.second),
-        ];
-        for (own, other) in lists {
-            own.iter_mut().zip(other).for_each(|(own, other)| *own += other);
-        }
-    }
-}
-
-/// Adds the posteriors of a run to sums.
-pub(super) struct Accumulate<'a> {
-    pub(super) sums: &'a mut Sums,
-    pub(super) run: Run<'a>,
-    pub(super) width: usize,
-    pub(super) posteriors: &'a [f64],
-}
-
-impl PlainLoop for Accumulate<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Self { sums, run, width, posteriors } = self;
-        for posterior in posteriors.chunks_exact(width) {
-            for (sum, posterior) in sums.weights.iter_mut().zip(posterior) {
-                *sum += posterior;
-            }
-        }
-        match run {
-            Run::Symbols(symbols) => {
-                for (posterior, &symbol) in posteriors.chunks_exact(width).zip(symbols) {
-                    let row = &mut sums.first[symbol as usize * width..][..width];
-                    for (sum, posterior) in row.iter_mut().zip(posterior) {
-                        *sum += posterior;
-                    }
-                }
-            }
-            Run::Rows { values, size, .. } => {
-                let mut scaled = vec![0.0; width];
-                let mut centred = vec![0.0; size];
-                for (posterior, row) in
-                    posteriors.chunks_exact(width).zip(values.chunks_exact(size))
-                {
-                    for ((centred, x), shift) in centred.iter_mut().zip(row).zip(&sums.shift) {
-                        *centred = x - shift;
-                    }
-                    let mut second = sums.second.chunks_exact_mut(width);
-                    for (d, first) in sums.first.chunks_exact_mut(width).enumerate() {
-                        for ((first, scaled), p) in first.iter_mut().zip(&mut scaled).zip(posterior)
-                        {
-                            *scaled = p * centred[d];
-                            *first += *scaled;
-                        }
-                        let partners = if sums.full { &centred[..=d] } else { &centred[d..=d] };
-                        for (x, second) in partners.iter().zip(&mut second) {
-                            for (second, scaled) in second.iter_mut().zip(&scaled) {
-                                *second += x * scaled;
-                            }
-                        }
-                    }
-                }
-            }
         }
     }
 }

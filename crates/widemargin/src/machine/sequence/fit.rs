@@ -1,9 +1,10 @@
 //! Learning hidden Markov models: from labelled states by counting, from observations alone by
 //! Baum–Welch (Baum, Petrie, Soules and Weiss, 1970).
 
-use super::emission::{Accumulate, Emission, EmissionPrior, Sums, Updates};
-use super::hmm::{Hmm, Prepared, Statistics, check};
-use super::lattice::padded;
+use super::densities::{Accumulate, Sums};
+use super::emission::{Emission, EmissionPrior, Updates};
+use super::hmm::{Hmm, Prepared, Statistics, check, check_inputs};
+use super::lattice::{input, padded};
 use super::observations::{Observations, Sequences};
 use crate::context::{Context, Event};
 use crate::error::{Error, Result};
@@ -33,6 +34,9 @@ pub struct BaumWelch {
     pub transition_count: f64,
     /// Prior of the emissions.
     pub prior: EmissionPrior,
+    /// A state that is left fewer times than this with some input, in expectation, has the same probability of all
+    /// followers; otherwise one that is never left keeps its probabilities.
+    pub uniform_below: f64,
     /// Whether sums are made of logarithms instead of scaled probabilities.
     pub logarithms: bool,
 }
@@ -48,6 +52,7 @@ impl Default for BaumWelch {
             start_count: 0.0,
             transition_count: 0.0,
             prior: EmissionPrior::default(),
+            uniform_below: 0.0,
             logarithms: false,
         }
     }
@@ -93,6 +98,7 @@ impl BaumWelch {
         self.prior.validate()?;
         Error::check_not_negative("start count", self.start_count)?;
         Error::check_not_negative("transition count", self.transition_count)?;
+        Error::check_not_negative("uniform below", self.uniform_below)?;
         check(&first.emission, first.states(), sequences)?;
         let fits = context.try_map(0..self.starts, |start| {
             let begin = match start {
@@ -133,7 +139,8 @@ impl BaumWelch {
 
     /// A random model with what `first` keeps.
     fn redraw(&self, first: &Hmm, sequences: &Sequences, seed: u64) -> Result<Hmm> {
-        let drawn = Hmm::random(first.states(), &first.emission, sequences, seed)?;
+        let drawn =
+            Hmm::random_with(first.states(), first.inputs(), &first.emission, sequences, seed)?;
         let (own, learnt, states) = (self.redrawn, self.updates, first.states());
         let part = |is_drawn: bool, new: &[f64], old: &[f64]| match is_drawn {
             true => with_zeros_of(new, old, states),
@@ -229,7 +236,13 @@ impl BaumWelch {
         if self.updates.transition {
             let rows = hmm.transition.chunks_mut(states);
             for (row, counts) in rows.zip(statistics.pairs.chunks(width)) {
-                normalise(row, counts, self.transition_count);
+                let visits: f64 = counts.iter().sum();
+                if visits < self.uniform_below {
+                    let allowed = row.iter().filter(|p| **p > 0.0).count() as f64;
+                    row.iter_mut().for_each(|p| *p = if *p > 0.0 { 1.0 / allowed } else { 0.0 });
+                } else {
+                    normalise(row, counts, self.transition_count);
+                }
             }
         }
         hmm.emission.maximise(&statistics.sums, states, &self.prior, self.updates);
@@ -264,16 +277,25 @@ fn check_squares(are_finite: bool) -> Result<()> {
     if are_finite { Ok(()) } else { Err(Error::labels(expected, "larger ones")) }
 }
 
+/// Number of rows where something was observed.
+fn observed(sequences: &Sequences) -> usize {
+    (0..sequences.positions()).filter(|&row| !sequences.is_missing(row)).count()
+}
+
 /// Mean of every feature; nothing for symbols.
 fn means(sequences: &Sequences) -> Vec<f64> {
     let Observations::Rows { values, features } = &sequences.observations else {
         return Vec::new();
     };
     let mut means = vec![0.0; *features];
+    if means.is_empty() || values.contains(&f64::NEG_INFINITY) {
+        return means;
+    }
+    // Rows where nothing was observed are 0.
     for row in values.chunks_exact(*features) {
         means.iter_mut().zip(row).for_each(|(mean, x)| *mean += x);
     }
-    let count = sequences.positions() as f64;
+    let count = observed(sequences).max(1) as f64;
     means.iter_mut().for_each(|mean| *mean /= count);
     means
 }
@@ -290,6 +312,20 @@ impl Hmm {
         sequences: &Sequences,
         seed: u64,
     ) -> Result<Self> {
+        Self::random_with(states, 1, emission, sequences, seed)
+    }
+
+    /// The same with transitions of their own for every input.
+    ///
+    /// # Errors
+    /// As [`random`](Self::random).
+    pub fn random_with(
+        states: usize,
+        inputs: usize,
+        emission: &Emission,
+        sequences: &Sequences,
+        seed: u64,
+    ) -> Result<Self> {
         check(emission, states, sequences)?;
         let mut random = Generator::new(seed);
         let row = |count: usize, random: &mut Generator| {
@@ -299,7 +335,7 @@ impl Hmm {
             row
         };
         let start = row(states, &mut random);
-        let transition = (0..states).flat_map(|_| row(states, &mut random)).collect();
+        let transition = (0..states * inputs).flat_map(|_| row(states, &mut random)).collect();
         let size = emission.size(states);
         let emission = match emission {
             Emission::Categorical { .. } => Emission::Categorical {
@@ -318,6 +354,7 @@ impl Hmm {
                 let rates = rows.iter().enumerate().map(|(k, x)| 0.5 * (x + all[k % size]));
                 Emission::Poisson { rates: rates.collect() }
             }
+            Emission::Given => Emission::Given,
         };
         Self::new(start, transition, emission)
     }
@@ -341,6 +378,7 @@ impl Hmm {
         Error::check_not_negative("smoothing", smoothing)?;
         prior.validate()?;
         check(&like.emission, states, sequences)?;
+        check_inputs(sequences.inputs(), like.inputs())?;
         if path.len() != sequences.positions() {
             return Err(Error::length("states", sequences.positions(), path.len()));
         }
@@ -349,14 +387,18 @@ impl Hmm {
             return Err(Error::labels(format!("states from 0 to {}", states - 1), found));
         }
         let mut hmm = like.clone();
-        let (mut start, mut pairs) = (vec![smoothing; states], vec![smoothing; states * states]);
+        let (mut start, mut pairs) =
+            (vec![smoothing; states], vec![smoothing; hmm.transition.len()]);
         let width = padded(states);
         let mut sums = Sums::new(&hmm.emission, states, &means(sequences));
         for span in sequences.spans() {
             let own = &path[span.clone()];
             start[own[0] as usize] += 1.0;
-            own.windows(2)
-                .for_each(|pair| pairs[pair[0] as usize * states + pair[1] as usize] += 1.0);
+            let inputs = sequences.steering(span.clone()).inputs;
+            for (k, pair) in own.windows(2).enumerate() {
+                let row = input(inputs, k + 1) * states + pair[0] as usize;
+                pairs[row * states + pair[1] as usize] += 1.0;
+            }
             let mut posteriors = vec![0.0; own.len() * width];
             own.iter()
                 .enumerate()
@@ -387,7 +429,12 @@ fn far_rows(sequences: &Sequences, states: usize, random: &mut Generator) -> Vec
     let Observations::Rows { values, features } = &sequences.observations else {
         return Vec::new();
     };
-    let rows: Vec<&[f64]> = values.chunks_exact(*features).collect();
+    let rows = values.chunks_exact(*features).enumerate();
+    let rows: Vec<&[f64]> =
+        rows.filter(|(row, _)| !sequences.is_missing(*row)).map(|(_, row)| row).collect();
+    if rows.is_empty() {
+        return vec![0.0; states * features];
+    }
     let mut distances = vec![f64::INFINITY; rows.len()];
     let mut chosen: Vec<f64> = Vec::with_capacity(states * features);
     let mut next = random.below(rows.len());
@@ -412,14 +459,15 @@ fn common_covariance(shape: Covariance, sequences: &Sequences, states: usize) ->
     };
     let (size, mean) = (*features, means(sequences));
     let mut matrix = vec![0.0; size * size];
-    for row in values.chunks_exact(size) {
+    let rows = values.chunks_exact(size).enumerate();
+    for (_, row) in rows.filter(|(row, _)| !sequences.is_missing(*row)) {
         for d in 0..size {
             for e in 0..size {
                 matrix[d * size + e] += (row[d] - mean[d]) * (row[e] - mean[e]);
             }
         }
     }
-    let count = sequences.positions() as f64;
+    let count = observed(sequences).max(1) as f64;
     matrix.iter_mut().for_each(|value| *value /= count);
     (0..size).for_each(|d| matrix[d * size + d] += 1e-3);
     let diagonal: Vec<f64> = (0..size).map(|d| matrix[d * size + d]).collect();

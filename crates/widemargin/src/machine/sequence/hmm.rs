@@ -2,14 +2,15 @@
 
 use std::ops::Range;
 
-use super::emission::{Accumulate, Densities, Emission, Fill, Sums, choose, distribution};
+use super::best_path::BestPath;
+use super::densities::{Accumulate, Densities, Fill, Sums};
+use super::emission::{Emission, choose, distribution};
 use super::lattice::{
-    Backward, BestPath, Exponentials, Forward, Lattice, Transitions, logarithmic,
-    unchecked_positions,
+    Backward, Exponentials, Forward, Lattice, Transitions, logarithmic, unchecked_positions,
 };
-use super::observations::{Observations, Run, Sequences};
+use super::observations::{MISSING_SYMBOL, Observations, Run, Sequences, Steering};
 use crate::context::Context;
-use crate::data::Dense;
+use crate::data::{Dense, NO_TAG};
 use crate::error::{Error, Result};
 use crate::numeric::parallel::Scratches;
 use crate::numeric::random::Generator;
@@ -18,7 +19,8 @@ use crate::numeric::simd::run_plain;
 /// Positions of the sequences that one thread handles at a time; parts depend on the data alone.
 const PART: usize = 4096;
 
-/// A chain of hidden states.
+/// A chain of hidden states, whose transitions may depend on an input at every position (an input–output hidden
+/// Markov model without output network; Bengio and Frasconi, 1995).
 ///
 /// ```
 /// use widemargin::machine::sequence::{Emission, Hmm, Sequences};
@@ -72,7 +74,8 @@ pub(super) struct Prepared<'a> {
 }
 
 impl Hmm {
-    /// A model with start probabilities, a row of transition probabilities for every state, and emissions.
+    /// A model with start probabilities, a row of transition probabilities for every state, and emissions. Where
+    /// inputs choose the transition, the rows of all states stand there for every input in turn.
     ///
     /// # Errors
     /// [`Error::Length`] or [`Error::Parameter`] for parts that do not fit or are no probabilities.
@@ -81,12 +84,10 @@ impl Hmm {
         if states == 0 {
             return Err(Error::Empty { what: "state" });
         }
-        if transition.len() != states * states {
-            return Err(Error::length(
-                "transition probabilities",
-                states * states,
-                transition.len(),
-            ));
+        let size = states * states;
+        if transition.is_empty() || transition.len() % size != 0 {
+            let expected = size * transition.len().div_ceil(size).max(1);
+            return Err(Error::length("transition probabilities", expected, transition.len()));
         }
         distribution("start", &start)?;
         transition.chunks(states).try_for_each(|row| distribution("transition", row))?;
@@ -104,9 +105,14 @@ impl Hmm {
         &self.start
     }
 
-    /// Probability of every state after every state, row by row.
+    /// Probability of every state after every state, row by row, input after input.
     pub fn transition(&self) -> &[f64] {
         &self.transition
+    }
+
+    /// Number of inputs that choose a transition; 1 without inputs.
+    pub fn inputs(&self) -> usize {
+        self.transition.len() / (self.states() * self.states())
     }
 
     /// What the states emit.
@@ -117,7 +123,7 @@ impl Hmm {
     /// Free parameters.
     pub fn parameters(&self) -> usize {
         let states = self.states();
-        states - 1 + states * (states - 1) + self.emission.parameters(states)
+        states - 1 + self.inputs() * states * (states - 1) + self.emission.parameters(states)
     }
 
     /// −2 ln p(x) + parameters · ln(positions) (Schwarz, 1978).
@@ -136,8 +142,9 @@ impl Hmm {
     /// [`Error::Length`] or [`Error::Labels`] for observations of another kind, or an interruption.
     pub fn log_likelihood(&self, sequences: &Sequences, context: &Context) -> Result<f64> {
         let prepared = Prepared::new(self, sequences, false, context)?;
-        let likelihoods =
-            prepared.of_spans(sequences, |lattice, run| prepared.likelihood(run, lattice))?;
+        let likelihoods = prepared.of_spans(sequences, |lattice, run, steering| {
+            prepared.likelihood(run, steering, lattice)
+        })?;
         Ok(likelihoods.iter().sum())
     }
 
@@ -154,8 +161,8 @@ impl Hmm {
     ) -> Result<Posteriors> {
         let prepared = Prepared::new(self, sequences, logarithms, context)?;
         let (states, width) = (self.states(), prepared.chain.width);
-        let parts = prepared.of_spans(sequences, |lattice, run| {
-            let likelihood = prepared.sums(run, lattice, false)?;
+        let parts = prepared.of_spans(sequences, |lattice, run, steering| {
+            let likelihood = prepared.sums(run, steering, lattice, false)?;
             let rows = lattice.posteriors.chunks_exact(width);
             let values: Vec<f64> = rows.flat_map(|row| &row[..states]).copied().collect();
             Ok((likelihood, values))
@@ -171,31 +178,62 @@ impl Hmm {
     /// # Errors
     /// As [`log_likelihood`](Self::log_likelihood).
     pub fn viterbi(&self, sequences: &Sequences, context: &Context) -> Result<(Vec<u32>, f64)> {
-        let prepared = Prepared::new(self, sequences, true, context)?;
-        let parts = prepared.of_spans(sequences, |lattice, run| {
-            let mut path = vec![0; run.len()];
-            prepared.fill(run, true, lattice)?;
-            let (chain, back) = (&prepared.logs, &mut Vec::new());
-            let best = BestPath { chain, lattice, back, path: &mut path, context: Some(context) };
-            let likelihood = run_plain(context.instruction_set(), best);
-            context.checkpoint()?;
-            Ok((path, likelihood))
-        })?;
+        let parts = self.best_paths(sequences, context)?;
         let (paths, likelihoods): (Vec<Vec<u32>>, Vec<f64>) = parts.into_iter().unzip();
         Ok((paths.concat(), likelihoods.iter().sum()))
+    }
+
+    /// The most probable path of every sequence with its ln p.
+    pub(super) fn best_paths(
+        &self,
+        sequences: &Sequences,
+        context: &Context,
+    ) -> Result<Vec<(Vec<u32>, f64)>> {
+        let prepared = Prepared::new(self, sequences, true, context)?;
+        prepared.of_spans(sequences, |lattice, run, steering| {
+            let mut path = vec![0; run.len()];
+            prepared.fill(run, steering, true, lattice)?;
+            let (chain, inputs) = (&prepared.logs, steering.inputs);
+            let mut memory = std::mem::take(&mut lattice.back);
+            let (back, path_of_run, asks) = (&mut memory, &mut path[..], Some(context));
+            let best = BestPath { chain, inputs, lattice, back, path: path_of_run, context: asks };
+            let likelihood = run_plain(context.instruction_set(), best);
+            context.checkpoint()?;
+            lattice.back = memory;
+            Ok((path, likelihood))
+        })
     }
 
     /// A random sequence and its states, from `first` or a random state on.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a state that does not exist or a covariance that is not positive definite.
+    /// [`Error::Parameter`] for a state that does not exist, a covariance that is not positive definite, densities of
+    /// the caller, or a model with inputs.
     pub fn sample(
         &self,
         length: usize,
         first: Option<usize>,
         context: &Context,
     ) -> Result<(Observations, Vec<u32>)> {
-        let states = self.states();
+        if self.inputs() > 1 {
+            let expected = "inputs at every position of a sample of a model with inputs";
+            return Err(Error::parameter("inputs", expected, "none"));
+        }
+        self.sample_with(&vec![0; length], first, context)
+    }
+
+    /// A random sequence and its states, with the input that chooses the transition into every position.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample), and for an input that the model does not have.
+    pub fn sample_with(
+        &self,
+        inputs: &[u32],
+        first: Option<usize>,
+        context: &Context,
+    ) -> Result<(Observations, Vec<u32>)> {
+        let (states, length) = (self.states(), inputs.len());
+        check_inputs(inputs, self.inputs())?;
         if let Some(state) = first.filter(|state| *state >= states) {
             return Err(Error::parameter("first state", format!("one below {states}"), state));
         }
@@ -208,7 +246,8 @@ impl Hmm {
         for k in 0..length {
             let state = match (path.last(), first) {
                 (Some(&last), _) => {
-                    choose(&self.transition[last as usize * states..][..states], &mut random)
+                    let row = (inputs[k] as usize * states + last as usize) * states;
+                    choose(&self.transition[row..][..states], &mut random)
                 }
                 (None, Some(first)) => first,
                 (None, None) => choose(&self.start, &mut random),
@@ -232,6 +271,11 @@ impl<'a> Prepared<'a> {
         context: &'a Context,
     ) -> Result<Self> {
         check(&hmm.emission, hmm.states(), sequences)?;
+        check_inputs(sequences.inputs(), hmm.inputs())?;
+        if sequences.inputs().is_empty() && hmm.inputs() > 1 {
+            let expected = format!("an input below {} at every position", hmm.inputs());
+            return Err(Error::labels(expected, "none"));
+        }
         let chain = Transitions::new(&hmm.start, &hmm.transition);
         let logs = chain.logarithms();
         let densities = hmm.emission.prepare(hmm.states(), context)?;
@@ -242,10 +286,12 @@ impl<'a> Prepared<'a> {
     fn of_spans<T: Send>(
         &self,
         sequences: &Sequences,
-        work: impl Fn(&mut Lattice, Run<'_>) -> Result<T> + Sync,
+        work: impl Fn(&mut Lattice, Run<'_>, Steering<'_>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let parts = self.of_parts(sequences, |spans, lattice| {
-            let each = spans.iter().map(|span| work(lattice, self.run(sequences, span)));
+            let each = spans.iter().map(|span| {
+                work(lattice, self.run(sequences, span), sequences.steering(span.clone()))
+            });
             each.collect::<Result<Vec<T>>>()
         })?;
         Ok(parts.into_iter().flatten().collect())
@@ -278,20 +324,30 @@ impl<'a> Prepared<'a> {
     }
 
     /// Densities of a run, as scaled probabilities or as logarithms.
-    fn fill(&self, run: Run<'_>, logarithms: bool, lattice: &mut Lattice) -> Result<()> {
+    fn fill(
+        &self,
+        run: Run<'_>,
+        steering: Steering<'_>,
+        logarithms: bool,
+        lattice: &mut Lattice,
+    ) -> Result<()> {
         let (width, set) = (self.chain.width, self.context.instruction_set());
         lattice.resize(run.len(), width);
+        let plain = self.densities.are_plain() && steering.known.is_empty() && !logarithms;
         let strip = self.strip();
         let parts = lattice.emissions.chunks_mut(strip * width).enumerate();
         for (at, out) in parts {
             self.context.checkpoint()?;
             let run = run.part(at * strip..at * strip + out.len() / width);
-            run_plain(set, Fill { densities: &self.densities, run, logarithms, width, out });
+            let (densities, logarithms) = (&self.densities, !plain);
+            run_plain(set, Fill { densities, run, logarithms, width, out });
         }
-        if !logarithms && self.densities.are_plain() {
+        lattice.keep_known(steering.known, width);
+        if plain {
             lattice.peaks.fill(0.0);
         } else if !logarithms {
-            run_plain(set, Exponentials { width, states: self.chain.states, lattice });
+            let zeros = self.densities.may_vanish() || !steering.known.is_empty();
+            run_plain(set, Exponentials { width, states: self.chain.states, zeros, lattice });
         }
         Ok(())
     }
@@ -300,7 +356,7 @@ impl<'a> Prepared<'a> {
     fn strip(&self) -> usize {
         let size = self.hmm.emission.size(self.chain.states);
         let products = match self.densities {
-            Densities::Table { .. } => 1,
+            Densities::Table { .. } | Densities::Given => 1,
             Densities::Counts { .. } | Densities::Normal { full: false, .. } => size,
             Densities::Normal { full: true, .. } => size * size,
         };
@@ -308,34 +364,59 @@ impl<'a> Prepared<'a> {
     }
 
     /// Scaled forward sums; `None` where they vanish.
-    fn forward(&self, run: Run<'_>, lattice: &mut Lattice) -> Result<Option<f64>> {
-        self.fill(run, false, lattice)?;
-        let (chain, context) = (&self.chain, self.context);
-        let found = run_plain(context.instruction_set(), Forward { chain, lattice, context });
+    fn forward(
+        &self,
+        run: Run<'_>,
+        steering: Steering<'_>,
+        lattice: &mut Lattice,
+    ) -> Result<Option<f64>> {
+        self.fill(run, steering, false, lattice)?;
+        let (chain, inputs, context) = (&self.chain, steering.inputs, self.context);
+        let found =
+            run_plain(context.instruction_set(), Forward { chain, inputs, lattice, context });
         if found.is_none() {
             context.checkpoint()?;
         }
         Ok(found)
     }
 
-    fn by_logarithms(&self, run: Run<'_>, lattice: &mut Lattice, pairs: bool) -> Result<f64> {
-        self.fill(run, true, lattice)?;
-        logarithmic(&self.logs, lattice, pairs, self.context)
+    fn by_logarithms(
+        &self,
+        run: Run<'_>,
+        steering: Steering<'_>,
+        lattice: &mut Lattice,
+        pairs: bool,
+    ) -> Result<f64> {
+        self.fill(run, steering, true, lattice)?;
+        logarithmic(&self.logs, steering.inputs, lattice, pairs, self.context)
     }
 
-    fn likelihood(&self, run: Run<'_>, lattice: &mut Lattice) -> Result<f64> {
-        match self.forward(run, lattice)? {
+    fn likelihood(
+        &self,
+        run: Run<'_>,
+        steering: Steering<'_>,
+        lattice: &mut Lattice,
+    ) -> Result<f64> {
+        match self.forward(run, steering, lattice)? {
             Some(likelihood) => Ok(likelihood),
-            None => self.by_logarithms(run, lattice, false),
+            None => self.by_logarithms(run, steering, lattice, false),
         }
     }
 
     /// ln p(x), with posteriors and, if wanted, ξ in `pairs`.
-    fn sums(&self, run: Run<'_>, lattice: &mut Lattice, pairs: bool) -> Result<f64> {
-        let scaled = if self.logarithms { None } else { self.forward(run, lattice)? };
-        let Some(total) = scaled else { return self.by_logarithms(run, lattice, pairs) };
-        let (chain, context) = (&self.chain, self.context);
-        run_plain(context.instruction_set(), Backward { chain, lattice, pairs, context });
+    fn sums(
+        &self,
+        run: Run<'_>,
+        steering: Steering<'_>,
+        lattice: &mut Lattice,
+        pairs: bool,
+    ) -> Result<f64> {
+        let scaled = if self.logarithms { None } else { self.forward(run, steering, lattice)? };
+        let Some(total) = scaled else {
+            return self.by_logarithms(run, steering, lattice, pairs);
+        };
+        let (chain, inputs, context) = (&self.chain, steering.inputs, self.context);
+        run_plain(context.instruction_set(), Backward { chain, inputs, lattice, pairs, context });
         context.checkpoint()?;
         if pairs {
             self.chain.times(&mut lattice.pairs);
@@ -349,14 +430,15 @@ impl<'a> Prepared<'a> {
         let empty = || Statistics {
             log_likelihood: 0.0,
             start: vec![0.0; width],
-            pairs: vec![0.0; states * width],
+            pairs: vec![0.0; self.chain.rows.len()],
             sums: Sums::new(&self.hmm.emission, states, shift),
         };
         let parts = self.of_parts(sequences, |spans, lattice| {
             let mut own = empty();
             for span in spans {
                 let run = self.run(sequences, span);
-                own.log_likelihood += self.sums(run, lattice, true)?;
+                let steering = sequences.steering(span.clone());
+                own.log_likelihood += self.sums(run, steering, lattice, true)?;
                 let add = |sum: &mut [f64], values: &[f64]| {
                     sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
                 };
@@ -383,12 +465,29 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Refuses observations that the emissions cannot have made.
+/// Refuses inputs that a model does not have.
+pub(super) fn check_inputs(inputs: &[u32], count: usize) -> Result<()> {
+    match inputs.iter().position(|&input| input as usize >= count) {
+        Some(at) => Err(Error::labels(
+            format!("inputs from 0 to {}", count - 1),
+            format!("{} for the transition into position {}", inputs[at], at + 1),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses observations that the emissions cannot have made, and known states that do not exist.
 pub(super) fn check(emission: &Emission, states: usize, sequences: &Sequences) -> Result<()> {
     let size = emission.size(states);
+    let is_unknown = |state: &u32| *state != NO_TAG && *state as usize >= states;
+    if let Some(at) = sequences.known().iter().position(is_unknown) {
+        let found = format!("{} at position {}", sequences.known()[at], at + 1);
+        return Err(Error::labels(format!("states from 0 to {}", states - 1), found));
+    }
+    let is_foreign = |symbol: &u32| *symbol != MISSING_SYMBOL && *symbol as usize >= size;
     match (emission, &sequences.observations) {
         (Emission::Categorical { .. }, Observations::Symbols(symbols)) => {
-            match symbols.iter().position(|&symbol| symbol as usize >= size) {
+            match symbols.iter().position(is_foreign) {
                 Some(at) => Err(Error::labels(
                     format!("symbols from 0 to {}", size - 1),
                     format!("{} at position {}", symbols[at], at + 1),
@@ -399,7 +498,11 @@ pub(super) fn check(emission: &Emission, states: usize, sequences: &Sequences) -
         (Emission::Categorical { .. }, _) => Err(Error::labels("symbols", "rows of numbers")),
         (_, Observations::Symbols(_)) => Err(Error::labels("rows of numbers", "symbols")),
         (_, Observations::Rows { features, .. }) if *features != size => {
-            Err(Error::length("features", size, *features))
+            let what = match emission {
+                Emission::Given => "densities of a position, one of every state",
+                _ => "features",
+            };
+            Err(Error::length(what, size, *features))
         }
         (Emission::Poisson { .. }, Observations::Rows { values, features }) => {
             match values.iter().position(|value| *value < 0.0 || value.fract() != 0.0) {

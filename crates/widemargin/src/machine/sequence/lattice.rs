@@ -1,4 +1,4 @@
-//! Forward–backward sums and the best path of a chain of hidden states over one sequence.
+//! Forward–backward sums of a chain of hidden states over one sequence.
 //!
 //! With start probabilities π, transitions A and emission densities b_k(i) at position k,
 //!
@@ -7,11 +7,12 @@
 //! ln p(x) = Σ ln c_k                  ξ(i, j) = Σ α_{k−1}(i) A_ij b_k(j) β_k(j) / c_k
 //! ```
 //!
-//! (Rabiner, 1989). Densities are divided by the largest of their position. Where that still leaves a
+//! (Rabiner, 1989), where A may be another matrix at every step, chosen by an input. Densities are divided by the largest of their position. Where that still leaves a
 //! sum of 0, or where it is asked for, the same sums are made of logarithms. States stand in
 //! vectors of whole lanes, padded with states of probability 0.
 
 use crate::context::Context;
+use crate::data::NO_TAG;
 use crate::error::Result;
 use crate::numeric::simd::{PlainLoop, exp_of_negative};
 
@@ -42,9 +43,15 @@ pub(super) struct Transitions {
     pub(super) states: usize,
     pub(super) width: usize,
     pub(super) start: Vec<f64>,
-    /// A and its transpose.
+    /// A and its transpose, one after another for every input.
     pub(super) rows: Vec<f64>,
     columns: Vec<f64>,
+}
+
+/// The input that chooses the transition into a position; the only one where there are no inputs.
+#[inline(always)]
+pub(super) fn input(inputs: &[u32], position: usize) -> usize {
+    inputs.get(position).map_or(0, |&input| input as usize)
 }
 
 impl Transitions {
@@ -53,11 +60,16 @@ impl Transitions {
         let width = padded(states);
         let mut padded_start = start.to_vec();
         padded_start.resize(width, 0.0);
-        let (mut rows, mut columns) = (vec![0.0; states * width], vec![0.0; states * width]);
-        for i in 0..states {
-            for j in 0..states {
-                rows[i * width + j] = transition[i * states + j];
-                columns[j * width + i] = transition[i * states + j];
+        let size = states * width;
+        let count = transition.len() / (states * states);
+        let (mut rows, mut columns) = (vec![0.0; count * size], vec![0.0; count * size]);
+        let matrices = rows.chunks_mut(size).zip(columns.chunks_mut(size));
+        for ((rows, columns), matrix) in matrices.zip(transition.chunks(states * states)) {
+            for i in 0..states {
+                for j in 0..states {
+                    rows[i * width + j] = matrix[i * states + j];
+                    columns[j * width + i] = matrix[i * states + j];
+                }
             }
         }
         Self { states, width, start: padded_start, rows, columns }
@@ -69,6 +81,13 @@ impl Transitions {
         let width = padded(states);
         start.resize(width, 0.0);
         Self { states, width, start, rows, columns: Vec::new() }
+    }
+
+    /// The matrix of an input.
+    #[inline(always)]
+    pub(super) fn matrix<'a>(&self, matrices: &'a [f64], input: usize) -> &'a [f64] {
+        let size = self.states * self.width;
+        &matrices[input * size..][..size]
     }
 
     /// Multiplies sums over pairs by the transition probabilities.
@@ -94,7 +113,7 @@ pub(super) struct Lattice {
     /// Densities divided by the largest of each position, and the logarithm of that.
     pub(super) emissions: Vec<f64>,
     pub(super) peaks: Vec<f64>,
-    alpha: Vec<f64>,
+    pub(super) alpha: Vec<f64>,
     /// b ∘ β / c of each position.
     weighted: Vec<f64>,
     scales: Vec<f64>,
@@ -102,9 +121,23 @@ pub(super) struct Lattice {
     pub(super) posteriors: Vec<f64>,
     /// Σ α_{k−1}(i) b_k(j) β_k(j) / c_k, to be multiplied by A_ij; of logarithms ξ itself.
     pub(super) pairs: Vec<f64>,
+    /// The best state before every state.
+    pub(super) back: Vec<u32>,
 }
 
 impl Lattice {
+    /// Rules out every state but the known ones, in logarithms.
+    pub(super) fn keep_known(&mut self, known: &[u32], width: usize) {
+        for (row, &state) in self.emissions.chunks_exact_mut(width).zip(known) {
+            if state == NO_TAG {
+                continue;
+            }
+            for (i, value) in row.iter_mut().enumerate() {
+                *value = if i == state as usize { *value } else { f64::NEG_INFINITY };
+            }
+        }
+    }
+
     /// Memory for a sequence of so many positions.
     pub(super) fn resize(&mut self, length: usize, width: usize) {
         for list in [&mut self.emissions, &mut self.alpha, &mut self.weighted, &mut self.posteriors]
@@ -120,6 +153,8 @@ impl Lattice {
 pub(super) struct Exponentials<'a> {
     pub(super) width: usize,
     pub(super) states: usize,
+    /// Whether some logarithms may be −∞.
+    pub(super) zeros: bool,
     pub(super) lattice: &'a mut Lattice,
 }
 
@@ -136,10 +171,43 @@ impl PlainLoop for Exponentials<'_> {
             }
             *peak = largest;
             let shift = if largest.is_finite() { largest } else { 0.0 };
-            for value in row.iter_mut() {
-                *value = exp_of_negative(*value - shift);
+            if self.zeros {
+                for value in row.iter_mut() {
+                    let vanishes = *value == f64::NEG_INFINITY;
+                    *value = if vanishes { 0.0 } else { exp_of_negative(*value - shift) };
+                }
+            } else {
+                for value in row.iter_mut() {
+                    *value = exp_of_negative(*value - shift);
+                }
             }
             row[self.states..].fill(0.0);
+        }
+    }
+}
+
+/// Products of scales stay between this and its inverse, so that one more factor of that range neither overflows
+/// nor vanishes.
+const LEAST_PRODUCT: f64 = 1e-150;
+
+/// Σ ln c of scales, with one logarithm for many of them.
+struct LogSum {
+    total: f64,
+    product: f64,
+}
+
+impl LogSum {
+    #[inline(always)]
+    fn add(&mut self, scale: f64) {
+        let is_moderate = |value: f64| value > LEAST_PRODUCT && value < 1.0 / LEAST_PRODUCT;
+        if !is_moderate(scale) {
+            self.total += scale.ln();
+            return;
+        }
+        self.product *= scale;
+        if !is_moderate(self.product) {
+            self.total += self.product.ln();
+            self.product = 1.0;
         }
     }
 }
@@ -147,6 +215,7 @@ impl PlainLoop for Exponentials<'_> {
 /// The scaled sums of a sequence; `None` where a scale is 0, or when the context asks to stop.
 pub(super) struct Forward<'a> {
     pub(super) chain: &'a Transitions,
+    pub(super) inputs: &'a [u32],
     pub(super) lattice: &'a mut Lattice,
     pub(super) context: &'a Context,
 }
@@ -156,11 +225,11 @@ impl PlainLoop for Forward<'_> {
 
     #[inline(always)]
     fn run(self) -> Option<f64> {
-        let Self { chain, lattice, context } = self;
+        let Self { chain, inputs, lattice, context } = self;
         let width = chain.width;
         let length = lattice.scales.len();
         let strip = unchecked_positions(chain.states * width);
-        let mut total = 0.0;
+        let mut logs = LogSum { total: 0.0, product: 1.0 };
         for k in 0..length {
             if k % strip == 0 && context.stop_request().is_some() {
                 return None;
@@ -171,7 +240,8 @@ impl PlainLoop for Forward<'_> {
             if k == 0 {
                 now.copy_from_slice(&chain.start);
             } else {
-                product(&before[(k - 1) * width..], &chain.rows, chain.states, now);
+                let rows = chain.matrix(&chain.rows, input(inputs, k));
+                product(&before[(k - 1) * width..], rows, chain.states, now);
             }
             let mut sums = [0.0; LANES];
             for (now, b) in now.as_chunks_mut::<LANES>().0.iter_mut().zip(emissions.as_chunks().0) {
@@ -188,15 +258,17 @@ impl PlainLoop for Forward<'_> {
             let inverse = 1.0 / scale;
             now.iter_mut().for_each(|value| *value *= inverse);
             lattice.scales[k] = inverse;
-            total += scale.ln() + lattice.peaks[k];
+            logs.add(scale);
+            logs.total += lattice.peaks[k];
         }
-        Some(total)
+        Some(logs.total + logs.product.ln())
     }
 }
 
 /// Posteriors, and sums over pairs if they are wanted, after [`Forward`]; unfinished when the context asks to stop.
 pub(super) struct Backward<'a> {
     pub(super) chain: &'a Transitions,
+    pub(super) inputs: &'a [u32],
     pub(super) lattice: &'a mut Lattice,
     pub(super) pairs: bool,
     pub(super) context: &'a Context,
@@ -207,7 +279,7 @@ impl PlainLoop for Backward<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Self { chain, lattice, pairs, context } = self;
+        let Self { chain, inputs, lattice, pairs, context } = self;
         let width = chain.width;
         let length = lattice.scales.len();
         let strip = unchecked_positions(chain.states * width);
@@ -228,7 +300,8 @@ impl PlainLoop for Backward<'_> {
             }
             if k > 0 {
                 let beta = &mut before[(k - 1) * width..];
-                product(now, &chain.columns, chain.states, beta);
+                let columns = chain.matrix(&chain.columns, input(inputs, k));
+                product(now, columns, chain.states, beta);
                 let alpha = &lattice.alpha[(k - 1) * width..][..width];
                 let posteriors = &mut lattice.posteriors[(k - 1) * width..][..width];
                 for ((posterior, alpha), beta) in posteriors.iter_mut().zip(alpha).zip(beta) {
@@ -238,8 +311,19 @@ impl PlainLoop for Backward<'_> {
         }
         if pairs {
             lattice.pairs.clear();
-            lattice.pairs.resize(chain.states * width, 0.0);
+            lattice.pairs.resize(chain.rows.len(), 0.0);
             let (alpha, weighted) = (&lattice.alpha[..last], &lattice.weighted[width..]);
+            if !inputs.is_empty() {
+                for (at, inputs) in inputs[1..].chunks(strip).enumerate() {
+                    if context.stop_request().is_some() {
+                        return;
+                    }
+                    let part = at * strip * width..(at * strip + inputs.len()) * width;
+                    let (alpha, weighted) = (&alpha[part.clone()], &weighted[part]);
+                    add_driven_pairs(chain, alpha, weighted, inputs, &mut lattice.pairs);
+                }
+                return;
+            }
             for first in (0..chain.states).step_by(PAIR_ROWS) {
                 if context.stop_request().is_some() {
                     return;
@@ -307,6 +391,27 @@ fn add_pairs(
     }
 }
 
+/// Adds α_{k−1}(i) u_k(j) to the sums of the input that chose the transition into k, for some k.
+#[inline(always)]
+fn add_driven_pairs(
+    chain: &Transitions,
+    alpha: &[f64],
+    weighted: &[f64],
+    inputs: &[u32],
+    pairs: &mut [f64],
+) {
+    let (width, size) = (chain.width, chain.states * chain.width);
+    let steps = alpha.chunks_exact(width).zip(weighted.chunks_exact(width));
+    for (k, (alpha, weighted)) in steps.enumerate() {
+        let sums = &mut pairs[input(inputs, k) * size..][..size];
+        for (sums, factor) in sums.chunks_exact_mut(width).zip(alpha) {
+            for (sum, value) in sums.iter_mut().zip(weighted) {
+                *sum += factor * value;
+            }
+        }
+    }
+}
+
 /// The sums of a sequence by logarithms of `chain` and of the densities in `emissions`: ln p(x).
 /// Posteriors are written, and ξ if `pairs`.
 ///
@@ -314,6 +419,7 @@ fn add_pairs(
 /// [`Error::Interrupted`](crate::Error::Interrupted) when the context asks to stop.
 pub(super) fn logarithmic(
     chain: &Transitions,
+    inputs: &[u32],
     lattice: &mut Lattice,
     pairs: bool,
     context: &Context,
@@ -326,12 +432,13 @@ pub(super) fn logarithmic(
         if k % strip == 0 {
             context.checkpoint()?;
         }
+        let rows = chain.matrix(&chain.rows, input(inputs, k));
         for j in 0..states {
             let before = if k == 0 {
                 chain.start[j]
             } else {
                 for (i, term) in terms.iter_mut().enumerate() {
-                    *term = lattice.alpha[(k - 1) * width + i] + chain.rows[i * width + j];
+                    *term = lattice.alpha[(k - 1) * width + i] + rows[i * width + j];
                 }
                 log_sum(&terms)
             };
@@ -342,7 +449,7 @@ pub(super) fn logarithmic(
     let total = log_sum(&lattice.alpha[last..][..states]);
     if pairs {
         lattice.pairs.clear();
-        lattice.pairs.resize(states * width, 0.0);
+        lattice.pairs.resize(chain.rows.len(), 0.0);
     }
     lattice.weighted[last..].fill(0.0);
     lattice.posteriors.fill(0.0);
@@ -359,9 +466,13 @@ pub(super) fn logarithmic(
         if k == 0 {
             break;
         }
+        let (rows, place) = {
+            let input = input(inputs, k);
+            (chain.matrix(&chain.rows, input), input * states * width)
+        };
         for i in 0..states {
             for (j, term) in terms.iter_mut().enumerate() {
-                *term = chain.rows[i * width + j]
+                *term = rows[i * width + j]
                     + lattice.emissions[k * width + j]
                     + lattice.weighted[k * width + j];
             }
@@ -369,7 +480,7 @@ pub(super) fn logarithmic(
             let alpha = lattice.alpha[(k - 1) * width + i] - total;
             if pairs && alpha.is_finite() {
                 for (j, term) in terms.iter().enumerate() {
-                    lattice.pairs[i * width + j] += (alpha + term).exp();
+                    lattice.pairs[place + i * width + j] += (alpha + term).exp();
                 }
             }
         }
@@ -384,73 +495,4 @@ fn log_sum(values: &[f64]) -> f64 {
         return largest;
     }
     largest + values.iter().map(|value| (value - largest).exp()).sum::<f64>().ln()
-}
-
-/// The most probable path by logarithms of the chain and of the densities in `emissions`, the smaller
-/// state where two are equal; unfinished when the context asks to stop.
-pub(super) struct BestPath<'a> {
-    pub(super) chain: &'a Transitions,
-    pub(super) lattice: &'a mut Lattice,
-    pub(super) back: &'a mut Vec<u32>,
-    pub(super) path: &'a mut [u32],
-    /// Who may ask to stop.
-    pub(super) context: Option<&'a Context>,
-}
-
-impl PlainLoop for BestPath<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run(self) -> f64 {
-        let Self { chain, lattice, back, path, context } = self;
-        let (states, width, length) = (chain.states, chain.width, path.len());
-        back.clear();
-        back.resize(length * width, 0);
-        let strip = unchecked_positions(states * width);
-        for k in 0..length {
-            if k % strip == 0 && context.and_then(Context::stop_request).is_some() {
-                return f64::NAN;
-            }
-            let (before, now) = lattice.alpha.split_at_mut(k * width);
-            let now = &mut now[..width];
-            let emissions = &lattice.emissions[k * width..][..width];
-            if k == 0 {
-                for ((now, start), b) in now.iter_mut().zip(&chain.start).zip(emissions) {
-                    *now = start + b;
-                }
-                continue;
-            }
-            let before = &before[(k - 1) * width..][..states];
-            let back = &mut back[k * width..][..width];
-            for block in (0..width).step_by(LANES) {
-                let (mut best, mut from) = ([f64::NEG_INFINITY; LANES], [0.0; LANES]);
-                for (i, value) in before.iter().enumerate() {
-                    let row: &[f64; LANES] =
-                        chain.rows[i * width + block..].first_chunk().unwrap_or(&[0.0; LANES]);
-                    let state = i as f64;
-                    for lane in 0..LANES {
-                        let candidate = value + row[lane];
-                        let better = candidate > best[lane];
-                        from[lane] = if better { state } else { from[lane] };
-                        best[lane] = if better { candidate } else { best[lane] };
-                    }
-                }
-                for lane in 0..LANES {
-                    now[block + lane] = best[lane] + emissions[block + lane];
-                    back[block + lane] = from[lane] as u32;
-                }
-            }
-        }
-        let last = &lattice.alpha[(length - 1) * width..][..states];
-        let mut state = 0;
-        for (i, value) in last.iter().enumerate() {
-            state = if *value > last[state] { i } else { state };
-        }
-        let total = last[state];
-        for k in (0..length).rev() {
-            path[k] = state as u32;
-            state = back[k * width + state] as usize;
-        }
-        total
-    }
 }

@@ -1,10 +1,13 @@
 //! Chains: hidden Markov models, and support vector machines for the tags of sequences.
 
+mod best_path;
 mod chain;
+mod densities;
 mod emission;
 mod fit;
 mod hmm;
 mod lattice;
+mod markov;
 mod observations;
 
 pub use chain::{
@@ -14,4 +17,5 @@ pub use chain::{
 pub use emission::{Emission, EmissionPrior, Updates};
 pub use fit::{BaumWelch, HmmFit};
 pub use hmm::{Hmm, Posteriors};
-pub use observations::{Observations, Sequences};
+pub use markov::{EmissionKind, HiddenMarkov, HiddenMarkovMachine};
+pub use observations::{MISSING_SYMBOL, Observations, Sequences};

@@ -48,7 +48,7 @@ use super::{
 use crate::data::{Dataset, Dense, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
-use crate::machine::sequence::ChainSvc;
+use crate::machine::sequence::{ChainSvc, HiddenMarkovMachine};
 
 /// A machine by name with the parameters that were given; all others have their defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -386,9 +386,18 @@ impl Specification {
     /// # Errors
     /// [`Error::Parameter`] for another machine.
     pub fn chain_svc(&self, features: &Matrix) -> Result<ChainSvc> {
-        self.check_kind(&MachineKind::SEQUENCES)?;
+        self.check_kind(&[MachineKind::ChainSvc])?;
         let labels = &Labels::None;
         sequences::chain_svc(&Resolver { specification: self, features, labels, seed: 0 })
+    }
+
+    /// The hidden Markov model for sequences.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for another machine.
+    pub fn hidden_markov(&self) -> Result<HiddenMarkovMachine> {
+        self.check_kind(&[MachineKind::HiddenMarkov])?;
+        self.without_data(sequences::hidden_markov)
     }
 
     fn check_kind(&self, kinds: &[MachineKind]) -> Result<()> {

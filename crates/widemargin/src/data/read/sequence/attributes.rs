@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::super::place::{Fault, quoted};
-use super::{LoadedSequences, SequenceFormat, SequenceOptions, finish};
+use super::{LoadedSequences, SequenceFormat, SequenceOptions, finish, tagged};
 use crate::data::{Dictionary, SequenceBuilder};
 use crate::error::Result;
 
@@ -55,7 +55,7 @@ pub(super) fn read(
         builder.end_position();
     }
     let tags = options.tagged.then_some(&tags[..]);
-    let data = finish(builder, tags, &options.unknown, dictionary)?;
+    let data = tagged(finish(builder, dictionary)?, tags, &options.unknown)?;
     let format = SequenceFormat::Crfsuite;
     Ok(LoadedSequences { data, format, templates: None, unknown_features: unknown })
 }

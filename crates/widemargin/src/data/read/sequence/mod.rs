@@ -44,8 +44,10 @@ pub struct SequenceOptions {
     pub sequence_column: TokenColumn,
     /// The column of a table with the tag, the last one unless given.
     pub tag_column: Option<TokenColumn>,
-    /// The mark of an unknown tag.
+    /// The mark of an unknown tag, and of a number that was not observed.
     pub unknown: String,
+    /// Whether the columns of tokens are numbers, which are features as they stand; templates do not apply then.
+    pub numbers: bool,
 }
 
 impl Default for SequenceOptions {
@@ -57,6 +59,7 @@ impl Default for SequenceOptions {
             sequence_column: TokenColumn::Name("sequence".into()),
             tag_column: None,
             unknown: "?".into(),
+            numbers: false,
         }
     }
 }
@@ -115,12 +118,18 @@ fn parse(
                 SequenceFormat::Columns => Tokens::of_columns(bytes, path, options)?,
                 _ => Tokens::of_table(bytes, path, options)?,
             };
+            if options.numbers {
+                let data = with_tags(tokens.numbers(path, &options.unknown)?, &tokens, options)?;
+                let (templates, unknown_features) = (None, 0);
+                return Ok(LoadedSequences { data, format, templates, unknown_features });
+            }
             let templates = match &options.templates {
                 Some(templates) => templates.clone(),
                 None => Templates::usual(tokens.columns()),
             };
             let (builder, unknown_features) = templates.apply(&tokens, dictionary)?;
-            let data = finish(builder, tokens.tags(), &options.unknown, dictionary)?;
+            let data = finish(builder, dictionary)?;
+            let data = with_tags(data, &tokens, options)?;
             Ok(LoadedSequences { data, format, templates: Some(templates), unknown_features })
         }
     }
@@ -146,14 +155,25 @@ fn detect(bytes: &[u8], path: &Path) -> SequenceFormat {
     }
 }
 
+/// Sequences with the names of their features.
+fn finish(builder: SequenceBuilder, dictionary: &Dictionary) -> Result<TaggedSequences> {
+    builder.finish(dictionary.len())?.with_feature_names(dictionary.names().to_vec())
+}
+
+fn with_tags(
+    data: TaggedSequences,
+    tokens: &Tokens,
+    options: &SequenceOptions,
+) -> Result<TaggedSequences> {
+    tagged(data, tokens.tags(), &options.unknown)
+}
+
 /// With tags, unless there are none.
-fn finish(
-    builder: SequenceBuilder,
+fn tagged(
+    data: TaggedSequences,
     tags: Option<&[String]>,
     unknown: &str,
-    dictionary: &Dictionary,
 ) -> Result<TaggedSequences> {
-    let data = builder.finish(dictionary.len())?.with_feature_names(dictionary.names().to_vec())?;
     let Some(tags) = tags else { return Ok(data) };
     let labels: Vec<Label> = tags.iter().map(|tag| Label::Text(tag.clone())).collect();
     let known: Vec<Option<&Label>> =

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::super::place::Fault;
 use super::SequenceOptions;
+use crate::data::{Dense, Matrix, TaggedSequences};
 use crate::error::{Error, Result};
 
 /// A column of tokens.
@@ -51,6 +52,31 @@ impl Tokens {
 
     pub(crate) fn tags(&self) -> Option<&[String]> {
         self.tags.as_deref()
+    }
+
+    /// The columns as numbers; NaN where a word is `unknown`.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for a word that is no number.
+    pub(super) fn numbers(&self, path: &Path, unknown: &str) -> Result<TaggedSequences> {
+        let columns = self.columns();
+        let mut parsed: Vec<Vec<f64>> = Vec::with_capacity(columns);
+        for (column, words) in self.words.iter().enumerate() {
+            let number = |word: &String| match word.trim() {
+                word if word == unknown => Ok(f64::NAN),
+                word => word.parse().map_err(|_| {
+                    let place = column + 1;
+                    let message = format!("expected numbers in column {place}, found '{word}'");
+                    Error::Format { path: path.to_owned(), message }
+                }),
+            };
+            parsed.push(words.iter().map(number).collect::<Result<_>>()?);
+        }
+        let count = self.codes.len() / columns.max(1);
+        let value = |at: usize| parsed[at % columns][self.codes[at] as usize];
+        let values = (0..self.codes.len()).map(value).collect();
+        let rows = Matrix::DenseF64(Dense::new(count, columns, values)?);
+        TaggedSequences::new(rows, self.lengths.clone())
     }
 
     /// Columns separated by blanks or tabs, an empty line after every sequence.

@@ -8,7 +8,8 @@
 //! truth, so that ψ, its norm and the step along it cost what differs. The marginals of the multipliers over positions
 //! and over pairs of neighbours are those of the factored dual (Taskar, Guestrin and Koller, 2004).
 
-use super::super::lattice::{BestPath, Lattice, Transitions, padded};
+use super::super::best_path::BestPath;
+use super::super::lattice::{Lattice, Transitions, padded};
 use super::emissions::Emissions;
 use super::tags::TagRules;
 use crate::data::TaggedSequences;
@@ -108,7 +109,9 @@ impl Decoder {
         self.path.clear();
         self.path.resize(length, 0);
         let (lattice, back, path) = (&mut self.lattice, &mut self.back, &mut self.path[..]);
-        let score = run_plain(set, BestPath { chain: pairs, lattice, back, path, context: None });
+        let context = None;
+        let best = BestPath { chain: pairs, inputs: &[], lattice, back, path, context };
+        let score = run_plain(set, best);
         (&self.path, score)
     }
 }

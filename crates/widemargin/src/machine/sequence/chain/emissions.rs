@@ -68,7 +68,7 @@ impl LinearEmissions {
 }
 
 /// A table as sparse rows.
-pub(super) fn sparse(rows: &Matrix) -> Csr<f64> {
+pub(in crate::machine::sequence) fn sparse(rows: &Matrix) -> Csr<f64> {
     if let Matrix::SparseF64(rows) = rows {
         return rows.clone();
     }

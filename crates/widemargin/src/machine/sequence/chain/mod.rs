@@ -23,6 +23,8 @@ pub use body::{Chain, TagScores};
 pub use label::{Labeller, Labelling, PackedChain};
 pub use tags::{TagConstraints, TagLoss};
 
+pub(super) use emissions::sparse as sparse_rows;
+
 use blocks::{ChainBlocks, ChainWeights};
 use emissions::{Expansion, KernelEmissions, LinearEmissions};
 use tags::TagRules;
