@@ -338,3 +338,27 @@ def test_clusters_are_as_good_as_scikit_learn_s():
     cut = SpectralClustering(2, gamma=40.0, assign_labels="normalised").fit(X)
     assert adjusted_rand_score(cut.labels_, y) == 1
     np.testing.assert_array_equal(cut.predict(X), cut.labels_)
+
+
+@pytest.mark.parametrize("spread", ["spherical", "full"])
+def test_a_criterion_chooses_the_shape_of_the_covariances(spread):
+    generator = np.random.default_rng(1)
+    turn = np.eye(2) if spread == "spherical" else np.array([[3.0, 0.0], [2.5, 0.4]])
+    X = np.vstack([generator.normal(size=(150, 2)) @ turn, generator.normal(size=(150, 2)) + 12])
+    model = GaussianMixture(3, covariance_type="auto", random_state=0, tol=1e-6, max_iter=1000).fit(
+        X
+    )
+    best = min(
+        mixture.GaussianMixture(k, covariance_type=shape, random_state=0, tol=1e-6, max_iter=1000)
+        .fit(X)
+        .bic(X)
+        for k in (1, 2, 3)
+        for shape in ("full", "tied", "diag", "spherical")
+    )
+    # Three more shapes were tried.
+    shape, count = model._model.attributes["covariance"], len(model.weights_)
+    numbers = {"eii": 1, "spherical": 2, "tied": 3, "diag": 4, "full": 6, "eev": 4, "vev": 5}[shape]
+    bic = -2 * model.score_samples(X).sum() + (count - 1 + 2 * count + numbers) * np.log(300)
+    assert count == 2
+    assert bic <= best + 0.1
+    assert (shape in ("eii", "spherical")) == (spread == "spherical")

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
+from sklearn import metrics
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
@@ -151,3 +153,17 @@ def test_comparisons_choose_the_number_of_clusters():
         compare_clusterings(X, estimators=[object()])
     with pytest.raises(ValueError, match="share"):
         compare_clusterings(X, estimators=tried[:1], share=0.0)
+
+
+def test_agreement_is_that_of_scikit_learn():
+    generator = np.random.default_rng(0)
+    classes, clusters = generator.integers(0, 4, 200), generator.integers(0, 6, 200)
+    found = widemargin.cluster_agreement(classes, clusters)
+    assert found["adjusted_rand"] == pytest.approx(metrics.adjusted_rand_score(classes, clusters))
+    assert found["v_measure"] == pytest.approx(metrics.v_measure_score(classes, clusters))
+    table = metrics.cluster.contingency_matrix(classes, clusters)
+    rows, columns = linear_sum_assignment(-table)
+    assert found["error"] == pytest.approx(1 - table[rows, columns].sum() / 200)
+    assert found["many_to_one_error"] == pytest.approx(1 - table.max(axis=0).sum() / 200)
+    with pytest.raises(ValueError, match="each of 3 rows"):
+        widemargin.cluster_agreement([0, 1, 1], [0, 1])

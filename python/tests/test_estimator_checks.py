@@ -13,12 +13,15 @@ from sklearn.utils.estimator_checks import (
 
 import widemargin
 from widemargin import (
+    LASVM,
     LSSVC,
     LSSVR,
     RFF,
     SVC,
     SVDD,
     SVR,
+    KernelAdatron,
+    LinearOneClassSVM,
     LinearSVC,
     LinearSVR,
     LogisticRegression,
@@ -69,6 +72,8 @@ def expected_failures(estimator):
         SVC(kernel="precomputed"),
         SVR(kernel="precomputed"),
         SVC(kernel="laplacian", n_jobs=2, warm_start=True),
+        LASVM(random_state=0),
+        KernelAdatron(),
         RobustSVC(),
         RobustSVC(loss="eta", method="alternation"),
         SVC(kernel="0.5*rbf + linear", multi_class="ovr", precision="single"),
@@ -83,6 +88,7 @@ def test_contract(estimator, check):
     [
         RFF(),
         Nystroem(),
+        LinearOneClassSVM(),
         LinearSVC(),
         LinearSVR(max_iter=1_000_000),
         RankSVM(),

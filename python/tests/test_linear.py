@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 import sklearn.linear_model
 import sklearn.svm
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
@@ -134,3 +135,94 @@ def test_a_free_intercept_is_not_penalised(cancer, tmp_path):
     assert again.get_params()["intercept_scaling"] == "free"
     with pytest.raises(ValueError, match="intercept_scaling"):
         LinearSVC(intercept_scaling="none").fit(X, y)
+
+
+def _columns(seed=0, rows=300, columns=6):
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(rows, columns))
+    return X, X @ generator.normal(size=columns) + 0.3 * generator.normal(size=rows)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_path_has_the_solutions_of_single_fits(loss):
+    X, t = _columns()
+    y = np.where(t > 0, "yes", "no")
+    penalties = [0.01, 0.1, 1.0, 10.0]
+    machine = widemargin.LinearSVC(loss=loss, tol=1e-8, max_iter=100_000)
+    path = machine.fit_path(X, y, penalties)
+    assert [one.C for one in path] == penalties
+    for one in path:
+        alone = clone(machine).set_params(C=one.C).fit(X, y)
+        np.testing.assert_allclose(one.coef_, alone.coef_, atol=1e-4)
+        assert (one.predict(X) == alone.predict(X)).mean() > 0.99
+        assert list(one.classes_) == ["no", "yes"]
+
+
+def test_a_path_of_tubes():
+    X, t = _columns()
+    machine = widemargin.LinearSVR(tol=1e-8, max_iter=100_000)
+    path = machine.fit_path(X, t, [0.1, 1.0], epsilon=[0.5, 0.1])
+    assert [(one.C, one.epsilon) for one in path] == [
+        (0.1, 0.5),
+        (1.0, 0.5),
+        (0.1, 0.1),
+        (1.0, 0.1),
+    ]
+    for one in path:
+        alone = clone(machine).set_params(C=one.C, epsilon=one.epsilon).fit(X, t)
+        np.testing.assert_allclose(one.coef_, alone.coef_, atol=1e-3)
+    with pytest.raises(ValueError, match="finite number above 0"):
+        machine.fit_path(X, t, [0.0])
+
+
+def objective(model, X, y):
+    """Return the sum of the primal objectives of all classes against the rest."""
+    weights = np.column_stack([model.coef_, model.intercept_])
+    rows = np.column_stack([X[:, : model.coef_.shape[1]], np.ones(len(X))])
+    signs = np.where(y[:, None] == model.classes_[None], 1, -1)
+    errors = np.maximum(0, 1 - signs * (rows @ weights.T))
+    return 0.5 * (weights**2).sum() + model.C * (errors**2).sum()
+
+
+@pytest.mark.parametrize("kind", ["file", "portions"])
+def test_rows_from_disk_give_the_solution_of_memory(tmp_path, kind):
+    X, t = _columns(rows=500)
+    X[:, 5] = 0.0
+    y = np.digitize(t, [-1.0, 1.0]) + 3
+    machine = widemargin.LinearSVC(loss="squared_hinge", tol=0.01)
+    portions = [(X[i : i + 100], y[i : i + 100]) for i in range(0, 500, 100)]
+    if kind == "file":
+        dump_svmlight_file(X, y, str(tmp_path / "rows.libsvm"), zero_based=False)
+        found = clone(machine).fit_from_disk(tmp_path / "rows.libsvm", memory="64MB")
+        width = 5
+    else:
+        found = clone(machine).fit_from_disk(iter(portions), memory=64 << 20)
+        width = 6
+    best = sklearn.svm.LinearSVC(loss="squared_hinge", tol=1e-8, max_iter=100_000).fit(X, y)
+    assert list(found.classes_) == [3, 4, 5]
+    assert found.n_features_in_ == width
+    assert objective(found, X, y) <= 1.002 * objective(best, X, y)
+    assert (found.predict(X[:, :width]) == best.predict(X)).mean() > 0.98
+    with pytest.raises(ValueError, match="'512MB'"):
+        machine.fit_from_disk(tmp_path, memory="much")
+
+
+def test_words_cannot_come_from_disk():
+    with pytest.raises(ValueError, match="labels have to be numbers"):
+        widemargin.LinearSVC().fit_from_disk([(np.eye(2), ["a", "b"])])
+
+
+def test_the_linear_one_class_machine_is_that_of_a_linear_kernel():
+    generator = np.random.default_rng(3)
+    X = generator.normal(size=(200, 4)) + 2.0
+    for nu in (0.1, 0.5):
+        found = widemargin.LinearOneClassSVM(nu=nu, tol=1e-8, max_iter=100_000).fit(X)
+        kernel = sklearn.svm.OneClassSVM(kernel="linear", nu=nu, tol=1e-8).fit(X)
+        # The same hyperplane: libsvm's dual variables sum to nu n.
+        ours = found.coef_.ravel() / np.linalg.norm(found.coef_)
+        theirs = kernel.coef_.ravel() / np.linalg.norm(kernel.coef_)
+        np.testing.assert_allclose(ours, theirs, atol=1e-4)
+        ratio = found.offset_[0] / np.linalg.norm(found.coef_)
+        assert abs(ratio - kernel.offset_[0] / np.linalg.norm(kernel.coef_)) < 1e-3
+        assert (found.predict(X) == kernel.predict(X)).mean() > 0.98
+        assert (found.predict(X) == -1).mean() <= nu + 0.02

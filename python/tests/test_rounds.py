@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from sklearn import svm
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.exceptions import FitFailedWarning
@@ -424,3 +425,37 @@ def test_every_machine_has_its_usual_grid(wine, machine, names):
     X, y = wine
     search = tune(machine, StandardScaler().fit_transform(X), y, method="random", n_iter=2, cv=2)
     assert set(search.cv_results_["params"][0]) == names
+
+
+def test_a_shifted_grid_ends_when_the_best_point_has_neighbours(wine):
+    X, y = wine
+    search = tune(SVC(gamma=0.1), X, y, {"C": [1e-4, 1e-3]}, method="shift", cv=5)
+    tried = sorted(point["C"] for point in search.cv_results_["params"])
+    best = search.cv_results_["mean_test_score"].max()
+    equal = [
+        point["C"]
+        for point, mean in zip(
+            search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+        )
+        if mean == best
+    ]
+    assert tried[0] < min(equal) < tried[-1]
+    whole = GridSearchCV(svm.SVC(gamma=0.1), {"C": tried}, cv=5).fit(X, y)
+    assert search.best_score_ == pytest.approx(whole.best_score_)
+
+
+def test_a_pattern_search_ends_where_no_neighbour_is_better(wine):
+    X, y = wine
+    grid = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.001, 0.01, 0.1, 1.0]}
+    search = tune(SVC(), X, y, grid, method="pattern", rounds=1, cv=5)
+    C, gamma = search.best_params_["C"], search.best_params_["gamma"]
+    step = 10**0.5
+    near = {"C": [C / step, C, C * step], "gamma": [gamma]}, {"C": [C], "gamma": [gamma / step]}
+    for around in near:
+        others = GridSearchCV(svm.SVC(), around, cv=5).fit(X, y)
+        assert others.best_score_ <= search.best_score_ + 1e-9
+    assert len(search.cv_results_["params"]) < 25
+    with pytest.raises(ValueError, match="range of positive numbers"):
+        tune(SVC(), X, y, {"kernel": ["rbf", "linear"]}, method="pattern")
+    with pytest.raises(ValueError, match="one grid"):
+        tune(SVC(), X, y, [{"C": [1, 10]}, {"nu": [1, 2]}], method="shift")

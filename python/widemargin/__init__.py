@@ -22,12 +22,16 @@ from widemargin._classic.windows import (
 )
 from widemargin._clustering import MaxMarginClustering
 from widemargin._compare import Comparison, KernelComparison, compare, compare_kernels
-from widemargin._compare_clusterings import ClusteringComparison, compare_clusterings
+from widemargin._compare_clusterings import (
+    ClusteringComparison,
+    cluster_agreement,
+    compare_clusterings,
+)
 from widemargin._core import __version__
 from widemargin._files import load
 from widemargin._hmm import CategoricalHMM, DensityHMM, GaussianHMM, PoissonHMM
 from widemargin._least_squares import LSSVC, LSSVR
-from widemargin._linear import LinearSVC, LinearSVR
+from widemargin._linear import LinearOneClassSVM, LinearSVC, LinearSVR
 from widemargin._logistic import LogisticRegression
 from widemargin._multiclass import MulticlassSVC, OnlineSVC
 from widemargin._multiple_kernel import (
@@ -46,8 +50,10 @@ from widemargin._structured import StructuredSVM
 from widemargin._svc import SVC, NuSVC
 from widemargin._svr import SVR, NuSVR
 from widemargin._tune import tune
+from widemargin._two_class import LASVM, KernelAdatron
 
 __all__ = [
+    "LASVM",
     "LSSVC",
     "LSSVR",
     "RFF",
@@ -69,10 +75,12 @@ __all__ = [
     "KMeans",
     "KNeighborsClassifier",
     "KNeighborsRegressor",
+    "KernelAdatron",
     "KernelComparison",
     "KernelDensity",
     "KernelFisherDiscriminant",
     "LabelOutlierDetector",
+    "LinearOneClassSVM",
     "LinearSVC",
     "LinearSVR",
     "LogisticRegression",
@@ -98,6 +106,7 @@ __all__ = [
     "StringKernel",
     "StructuredSVM",
     "__version__",
+    "cluster_agreement",
     "compare",
     "compare_clusterings",
     "compare_kernels",

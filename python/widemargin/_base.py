@@ -86,6 +86,14 @@ class LogProbabilities:
         return logarithms
 
 
+def _code_entries(code: Any) -> NDArray[np.float64]:
+    """Return the entries of a code matrix, class by class."""
+    matrix = np.asarray(code, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise ValueError(f"code has to have a row per class, found {matrix.ndim} dimensions")
+    return matrix.ravel()
+
+
 class HoldsModel(BaseEstimator):
     """An estimator with a model of the compiled half: it is saved and pickled as a model file."""
 
@@ -247,6 +255,8 @@ class BaseMachine(KernelParameters, RunParameters, BaseTrained, ExportsOnnx):
     loss: str = "hinge"
     random_state: Any = None
     multi_class: str = "ovo"
+    code: Any = None
+    decoding: str = "hinge"
     bias: bool = False
 
     cache_size: float  # every derived class has it
@@ -400,6 +410,8 @@ class BaseMachine(KernelParameters, RunParameters, BaseTrained, ExportsOnnx):
             "max_iter": None if limit == -1 else int(limit),
             "precision": formats.get(precision, own_format),
             "multiclass": self.multi_class,
+            "code": None if self.code is None else _code_entries(self.code),
+            "decoding": self.decoding,
             "bias": bool(self.bias),
             **(online or {}),
         }

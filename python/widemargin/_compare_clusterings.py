@@ -148,3 +148,34 @@ def compare_clusterings(
     for estimator, machine in zip(tried, found, strict=False):
         machine["estimator"] = estimator
     return ClusteringComparison(found)
+
+
+def cluster_agreement(y: Any, labels: Any) -> dict[str, float]:
+    """Return how well clusters agree with classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Classes.
+    labels : array-like of shape (n_samples,)
+        Clusters.
+
+    Returns
+    -------
+    agreement : dict
+        ``error`` of the best matching of clusters with classes, ``many_to_one_error`` where every
+        cluster stands for its most frequent class, ``adjusted_rand``, ``homogeneity``,
+        ``completeness`` and ``v_measure``.
+
+    Examples
+    --------
+    >>> from widemargin import cluster_agreement
+    >>> found = cluster_agreement(["a", "a", "b", "b"], [1, 1, 0, 2])
+    >>> found["error"], found["many_to_one_error"]
+    (0.25, 0.0)
+    """
+    classes = np.unique(column_or_1d(y), return_inverse=True)[1].astype(np.int64)
+    clusters = np.unique(column_or_1d(labels), return_inverse=True)[1].astype(np.int64)
+    if len(classes) != len(clusters):
+        raise ValueError(f"expected a cluster for each of {len(classes)} rows: {len(clusters)}")
+    return _core.cluster_agreement(classes, clusters)

@@ -214,6 +214,22 @@ def fit(
     on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
     groups: _Integers | None = None,
 ) -> tuple[Model, _Integers, list[str]]: ...
+def fit_path(
+    settings: Settings,
+    features: Table,
+    targets: _Floats | tuple[_Integers, Sequence[int | float | str]],
+    path: Sequence[tuple[float, float]],
+    weights: _Floats | None = None,
+    names: Sequence[str] | None = None,
+    on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
+) -> tuple[list[Model], list[str]]: ...
+def fit_files(
+    settings: Settings,
+    inputs: Sequence[str],
+    folder: str,
+    memory: int,
+    on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
+) -> tuple[Model, list[str]]: ...
 def fit_chain(
     settings: Settings,
     given: Any,
@@ -282,6 +298,14 @@ def compare_kernels(
     threads: int,
     seed: int,
 ) -> dict[str, Any]: ...
+def cluster_agreement(classes: _Integers, clusters: _Integers) -> dict[str, float]: ...
+def leave_one_out_error(
+    settings: Settings,
+    model: Model,
+    features: Table,
+    targets: tuple[_Integers, Sequence[int | float | str]],
+    which: str,
+) -> float: ...
 def compress(
     model: Model,
     target: tuple[str, float],

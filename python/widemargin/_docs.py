@@ -17,7 +17,8 @@ kernel : str or callable, default='rbf'
     returns the matrix of their similarities.
 degree : int, default=3
     Exponent of ``'poly'``.
-gamma : {'scale', 'auto', 'median'} or float, default='scale'
+gamma : {'scale', 'auto', 'median', 'jaakkola', 'jaakkola-nearest'} or float, \\
+        default='scale'
     γ of every kernel that has one: ``'scale'`` is 1 / (n_features * X.var()), ``'auto'`` is
     1 / n_features.
 coef0 : float, default=0.0
@@ -53,6 +54,12 @@ max_iter : int, default=-1
 multi_class : {'ovo', 'ovr', 'dag', 'ecoc'}, default='ovo'
     How many classes become two: one-vs-one, one-vs-rest, a decision graph, or error-correcting
     codes.
+code : array-like of shape (n_classes, n_functions), default=None
+    Code of ``multi_class="ecoc"``: a row of -1, 0 and 1 for every class, in the order of
+    ``classes_``; a column is a function. None is an exhaustive code for up to seven classes and a
+    random one for more.
+decoding : {'hinge', 'hamming', 'exponential', 'linear'}, default='hinge'
+    Loss of a decision value by which ``multi_class="ecoc"`` elects the class.
 calibration : {'sigmoid', 'isotonic'}, default='sigmoid'
     How decision values become probabilities.
 """,

@@ -65,7 +65,7 @@ class LogisticRegression(LogProbabilities, BaseLinearClassifier):
             "penalty": self.penalty,
             "solver": solver(self),
             "intercept": self._intercept(),
-            "class_weight": [float(factor) for factor in self._factors],
+            "class_weight": self._class_factors(),
         }
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

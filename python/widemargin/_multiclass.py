@@ -144,6 +144,21 @@ class OnlineSVC(BaseAllInOne):
         Most support vectors kept.
     shuffle : bool, default=True
         Whether `fit` takes the rows in random order.
+    steps : 'adaptive' or pair of int, default='adaptive'
+        Steps after every row: adaptive, or fixed numbers of those on all kept rows and of those
+        on their variables that are not zero.
+    multiplier : int, default=None
+        Elementary steps of an adaptive step; None is the number of classes.
+    clock : {{'counted', 'wall'}}, default='counted'
+        What steps cost: counted work, the same everywhere, or seconds.
+    rate_step : float, default=0.05
+        Share of a new gain per cost in the running one.
+    least_share : float, default=0.05
+        Least share of every kind of step.
+    stop_gap : float, default=None
+        With ``epochs="inf"``, the relative duality gap at which `fit` ends as well.
+    target_dual : float, default=None
+        The dual objective at which `fit` ends.
     kernel : str, default='rbf'
         Name of a kernel or an expression of several; not 'precomputed' and not a function.
     degree : int, default=3
@@ -201,6 +216,13 @@ class OnlineSVC(BaseAllInOne):
     strategy: str = "blocks"
     budget: int | None = None
     shuffle: bool = True
+    steps: Any = "adaptive"
+    multiplier: int | None = None
+    clock: str = "counted"
+    rate_step: float = 0.05
+    least_share: float = 0.05
+    stop_gap: float | None = None
+    target_dual: float | None = None
     tol: float = 1e-3
     cache_size: float = 1000
     class_weight: Any = None
@@ -212,6 +234,13 @@ class OnlineSVC(BaseAllInOne):
             "strategy": self.strategy,
             "budget": None if self.budget is None else int(self.budget),
             "shuffle": bool(self.shuffle),
+            "steps": self.steps if isinstance(self.steps, str) else np.array(self.steps, float),
+            "multiplier": None if self.multiplier is None else int(self.multiplier),
+            "clock": self.clock,
+            "rate_step": float(self.rate_step),
+            "least_share": float(self.least_share),
+            "stop_gap": None if self.stop_gap is None else float(self.stop_gap),
+            "target_dual": None if self.target_dual is None else float(self.target_dual),
         }
 
     def _warn(self, complaints: list[str]) -> None:

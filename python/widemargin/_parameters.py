@@ -37,7 +37,10 @@ STRATEGIES = ("blocks", "all", "random-all", "random-pattern", "whole-pattern", 
 _SHARED: dict[str, list[Any]] = {
     "kernel": [str, callable],
     "degree": [Interval(Integral, 0, None, closed="left")],
-    "gamma": [StrOptions({"scale", "auto", "median"}), Interval(Real, 0.0, None, closed="left")],
+    "gamma": [
+        StrOptions({"scale", "auto", "median", "jaakkola", "jaakkola-nearest"}),
+        Interval(Real, 0.0, None, closed="left"),
+    ],
     "coef0": [Interval(Real, None, None, closed="neither")],
     "tol": [Interval(Real, 0.0, None, closed="neither")],
     "shrinking": ["boolean"],
@@ -68,6 +71,17 @@ _OWN: dict[str, list[Any]] = {
     "strategy": [StrOptions(set(STRATEGIES))],
     "budget": [Interval(Integral, 1, None, closed="left"), None],
     "shuffle": ["boolean"],
+    "code": ["array-like", None],
+    "decoding": [StrOptions({"hinge", "hamming", "exponential", "linear"})],
+    "steps": [StrOptions({"adaptive"}), tuple, list],
+    "multiplier": [Interval(Integral, 1, None, closed="left"), None],
+    "clock": [StrOptions({"counted", "wall"})],
+    "rate_step": [Interval(Real, 0.0, 1.0, closed="right")],
+    "least_share": [Interval(Real, 0.0, 0.333, closed="both")],
+    "stop_gap": [Interval(Real, 0.0, None, closed="neither"), None],
+    "target_dual": [Interval(Real, None, None, closed="neither"), None],
+    "finish": ["boolean"],
+    "rate": [Interval(Real, 0.0, 1.999, closed="right")],
     "fit_intercept": ["boolean"],
     "dual": ["boolean", StrOptions({"auto"})],
     "penalty": [StrOptions({"l1", "l2"})],
@@ -190,4 +204,6 @@ class ClassificationParameters:
     break_ties: bool = False
     random_state: Any = None
     multi_class: str = "ovo"
+    code: Any = None
+    decoding: str = "hinge"
     calibration: str = "sigmoid"

@@ -7,7 +7,7 @@ for estimators of any library; the rounds are then shown as one table.
 from __future__ import annotations
 
 import time
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +19,10 @@ from sklearn.utils.multiclass import type_of_target
 
 from widemargin import _core
 from widemargin._search import STOPPED, TOO_SHORT, SVCSearchCV, parameter_columns, splits_of
+from widemargin._space import between, is_range, is_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     Splits = Sequence[tuple[NDArray[Any], NDArray[Any]]]
     Parts = list[tuple[int, NDArray[np.int64]]]
     Table = dict[str, NDArray[Any]]
+
+#: How often a grid is shifted at most.
+_MOST_SHIFTS = 50
 
 #: What scikit-learn says where every training of a search failed.
 _ALL_FAILED = "fits failed"
@@ -105,6 +109,69 @@ class Rounds:
         _core.surrogate(space.dimensions, count, seed, self._search.max_time, evaluate)
         return self._conclude(_stacked(tables), tried)
 
+    def shift(self, grid: Mapping[str, Any]) -> SVCSearchCV:
+        """Try a grid, then values beyond an end as long as the best point lies there."""
+        axes = {name: list(values) for name, values in grid.items()}
+        tables = [self._try(list(ParameterGrid(axes)), self._splits)]
+        tried: list[Point] = list(ParameterGrid(axes))
+        for _ in range(_MOST_SHIFTS):
+            best = self._smallest_best(tables, tried)
+            if best is None:
+                break
+            wider = {name: _beyond(values, tried[best][name]) for name, values in axes.items()}
+            fresh = [
+                point
+                for point in ParameterGrid(wider)
+                if any(point[name] not in axes[name] for name in axes)
+            ]
+            if not fresh:
+                break
+            axes = wider
+            tables.append(self._try(fresh, self._splits))
+            tried.extend(fresh)
+            if self._smallest_best(tables, tried) == best:
+                break
+        return self._conclude(_stacked(tables), tried)
+
+    def pattern(self, grid: Mapping[str, Any], halvings: int) -> SVCSearchCV:
+        """Step from the middle of the ranges to better neighbours, with ever smaller steps."""
+        axes = {name: [float(value) for value in values] for name, values in grid.items()}
+        point = {name: between(min(v), max(v), 0.5) for name, v in axes.items()}
+        steps = {n: (max(v) / min(v)) ** (1.0 / (len(v) - 1)) for n, v in axes.items()}
+        tables: list[Table] = []
+        tried: list[Point] = []
+        while True:
+            near = [point] + [
+                {**point, name: point[name] * factor}
+                for name, step in steps.items()
+                for factor in (1.0 / step, step)
+            ]
+            fresh = [one for one in near if one not in tried]
+            if fresh:
+                tables.append(self._try(fresh, self._splits))
+                tried.extend(fresh)
+            means = self._means(_stacked(tables))
+            scores = [means[tried.index(one)] for one in near]
+            if np.isnan(scores).all() or time.monotonic() > self._ends:
+                break
+            best = near[int(np.nanargmax(scores))]
+            if best != point:
+                point = best
+            elif halvings == 0:
+                break
+            else:
+                halvings -= 1
+                steps = {name: float(np.sqrt(step)) for name, step in steps.items()}
+        return self._conclude(_stacked(tables), tried)
+
+    def _smallest_best(self, tables: list[Table], tried: list[Point]) -> int | None:
+        """Return the place of the best point, of equals that with the smallest C, then gamma."""
+        means = self._means(_stacked(tables))
+        if np.isnan(means).all() or time.monotonic() > self._ends:
+            return None
+        equal = np.flatnonzero(means == np.nanmax(means))
+        return int(min(equal, key=lambda place: _size(tried[place])))
+
     def _split_scores(self, table: Table) -> list[list[float]]:
         """Return the scores of every point of a round, split by split."""
         names = (f"split{s}_test_{self._metric}" for s in range(len(self._splits)))
@@ -168,6 +235,31 @@ class Rounds:
         if search.refit:
             search._refit(self._X, self._y)
         return search
+
+
+def _size(point: Point) -> tuple[float, ...]:
+    """Return C, then gamma, of a point, where they are numbers."""
+    found = []
+    for wanted in ("C", "gamma"):
+        values = [v for name, v in point.items() if name.split("__")[-1] == wanted]
+        found.extend(float(v) for v in values if isinstance(v, Real))
+    return tuple(found)
+
+
+def _beyond(values: list[Any], best: Any) -> list[Any]:
+    """Return values with one more at an equal ratio beyond the end that the best lies at."""
+    if not is_range(values) or min(values) <= 0:
+        return values
+    ordered = sorted(values)
+    low, high = ordered[0] ** 2 / ordered[1], ordered[-1] ** 2 / ordered[-2]
+    if is_whole(values):
+        low, high = max(round(low), 1), round(high)
+    wider = list(values)
+    if best == ordered[0] and low not in wider:
+        wider.append(low)
+    if best == ordered[-1] and high not in wider:
+        wider.append(high)
+    return wider
 
 
 def _scores(search: SVCSearchCV) -> Table:

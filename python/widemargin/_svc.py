@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from widemargin import _core
+from widemargin import _core, _restore
 from widemargin._base import BaseMachine, LogProbabilities
 from widemargin._docs import documented
 from widemargin._parameters import (
@@ -54,6 +54,8 @@ class BaseSVC(LogProbabilities, ClassifierMixin, BaseMachine):
         if "multi_class" not in cls._parameter_constraints:
             return {}
         given: dict[str, Any] = {"multi_class": model.scheme}
+        if "code" in _restore.specification(model):
+            given["code"] = model.code
         if model.calibration is not None:
             given.update(probability=True, calibration=model.calibration["method"])
         return given
@@ -275,6 +277,32 @@ class SVC(ClassificationParameters, TrainingParameters, BaseSVC):
     C: float = 1.0
     shrinking: bool = True
     loss: str = "hinge"
+
+    def leave_one_out_error(self, X: Any, y: Any, *, method: str = "approximate-loo") -> float:
+        """Estimate the leave-one-out error from this one training, without held-out rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows that the estimator was trained on.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        method : {"approximate-loo", "span-bound", "xi-alpha"}, default="approximate-loo"
+            Vapnik and Chapelle's span rule, which is close to the true error, their span bound, or
+            Joachims' ξα-estimate. Of :class:`SVC` with one-vs-one or one-vs-rest.
+
+        Returns
+        -------
+        error : float
+            The estimated share of rows that would be wrong without having been seen.
+        """
+        check_is_fitted(self)
+        table = self._checked(X)
+        codes = np.searchsorted(self.classes_, column_or_1d(y)).astype(np.int64)
+        settings = self._settings(X if hasattr(X, "dtype") else np.asarray(X), 0)
+        settings["parameters"]["precision"] = "f64"
+        names = [class_name(label) for label in self.classes_]
+        return _core.leave_one_out_error(settings, self._model, table, (codes, names), method)
 
 
 @documented

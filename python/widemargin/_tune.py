@@ -17,7 +17,9 @@ from widemargin._search import SVCSearchCV, check_max_time
 from widemargin._space import Space, is_range, is_whole
 
 #: How points are chosen; "model" is the old name of "surrogate".
-Method = Literal["grid", "refine", "random", "halving", "race", "surrogate", "model"]
+Method = Literal[
+    "grid", "refine", "random", "halving", "race", "shift", "pattern", "surrogate", "model"
+]
 
 #: The parameters of searches, by their names in the compiled half.
 _NAMES = {
@@ -55,7 +57,8 @@ def tune(
         Values of parameters. Without it those that the machine is usually searched over: for
         support vector machines the penalty and, for kernels that have it, gamma over the ranges of
         LIBSVM's ``grid.py``. Of a pipeline the last step is searched.
-    method : {"grid", "refine", "random", "halving", "race", "surrogate"}, default="grid"
+    method : {"grid", "refine", "random", "halving", "race", "shift", "pattern", "surrogate"}, \
+            default="grid"
         Which points are tried.
 
         - "grid": every combination of values.
@@ -70,12 +73,17 @@ def tune(
         - "race": the grid, split by split, without the points that are three standard errors
           worse than the leader after three splits or more. What these were not tried on is NaN in
           ``cv_results_``.
+        - "shift": the grid, and as long as the best point lies at an end of its numbers, of equal
+          points the one with the smallest C and then gamma, further values beyond that end.
+        - "pattern": from the middle of ranges of positive numbers a step of the grid up and down
+          in every parameter, to the best of these points as long as one is better; else the steps
+          are halved, `rounds` times in all.
         - "surrogate": `n_iter` points as for "random": the first few at random, each other one
           where a Gaussian process through the scores so far expects the largest improvement.
     n_iter : int, default=50
         Points of ``method="random"`` and ``method="surrogate"``.
     rounds : int, default=2
-        Finer grids of ``method="refine"``.
+        Finer grids of ``method="refine"``, halved steps of ``method="pattern"``.
     factor : int, default=3
         One in how many points ``method="halving"`` keeps, and how many times more rows it gives
         them.
@@ -85,8 +93,8 @@ def tune(
         What ``method="random"`` and ``method="surrogate"`` draw from.
     **options : dict
         Options of :class:`SVCSearchCV`. Of several metrics, `refit` names the one that "refine",
-        "halving", "race" and "surrogate" go by. `max_time` is for all rounds together, with
-        "refine" for every grid; the best of what was finished in time is kept.
+        "halving", "race", "shift", "pattern" and "surrogate" go by. `max_time` is for all rounds
+        together, with "refine" for every grid; the best of what was finished in time is kept.
 
     Returns
     -------
@@ -120,6 +128,13 @@ def tune(
         _at_least("factor", factor, 2)
         _at_least("min_rows", min_rows, 2)
         return Rounds(search, X, y).halve(factor, min_rows)
+    if method in ("shift", "pattern"):
+        axes = _one_grid(grid, method)
+        if method == "shift":
+            return Rounds(search, X, y).shift(axes)
+        _at_least("rounds", rounds, 0)
+        _check_ranges(axes)
+        return Rounds(search, X, y).pattern(axes, rounds)
     if method == "race":
         return Rounds(search, X, y).race()
     if method in ("random", "surrogate", "model"):
@@ -131,6 +146,20 @@ def tune(
         points = [space.at(row)[0] for row in generator.uniform(size=(n_iter, space.dimensions))]
         search.param_grid = [{name: [value] for name, value in one.items()} for one in points]
     return search.fit(X, y)
+
+
+def _one_grid(grid: Any, method: str) -> dict[str, Any]:
+    """Return the only grid."""
+    grids = grid if isinstance(grid, list) else [grid]
+    if len(grids) != 1:
+        raise ValueError(f"method={method!r} takes one grid, not {len(grids)}")
+    return dict(grids[0])
+
+
+def _check_ranges(grid: dict[str, Any]) -> None:
+    for name, values in grid.items():
+        if not is_range(list(values)) or min(values) <= 0:
+            raise ValueError(f"method='pattern' needs a range of positive numbers for {name!r}")
 
 
 def _refined(

@@ -371,3 +371,75 @@ fn a_stream_is_learnt_as_it_arrives() {
     let test = folder.run("predict iris.libsvm --model model.wm --json").exits(0).json();
     assert!(test["accuracy"].as_f64().unwrap() > 0.8);
 }
+
+#[test]
+fn uncertain_rows_are_rejected() {
+    let folder = Folder::new();
+    folder.copy("wine.csv");
+    folder.run("train wine.csv --machine gmm-bayes --covariance diag -o wine.wm").exits(0);
+    let plain = folder.run("predict wine.csv --model wine.wm --probability -o all.txt").exits(0);
+    let careful = "predict wine.csv --model wine.wm --probability --reject-below 0.9 -o sure.txt";
+    let run = folder.run(careful).exits(0);
+    let (all, sure) = (folder.read("all.txt"), folder.read("sure.txt"));
+    let mut rejected = 0;
+    for (before, now) in all.lines().zip(sure.lines()).skip(1) {
+        let numbers = before.split('\t').skip(1).map(|number| number.parse::<f64>().unwrap());
+        let is_sure = numbers.fold(0.0, f64::max) >= 0.9;
+        let label = if is_sure { before.split('\t').next().unwrap() } else { "?" };
+        assert_eq!(now.split('\t').next(), Some(label), "{before}");
+        rejected += usize::from(!is_sure);
+    }
+    assert!(rejected > 0 && rejected < 50, "{rejected}");
+    assert!(run.stderr.contains(&format!("{rejected} of 178 rows rejected")), "{}", run.stderr);
+    assert_ne!(plain.stdout, run.stdout);
+    folder.run("predict wine.csv --model wine.wm --reject-below 0.9").exits(2);
+}
+
+#[test]
+fn the_most_influential_support_vectors_are_listed() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    folder.run("train iris.csv --c 0.5 --scale standard -o iris.wm").exits(0);
+    let model = folder.run("inspect iris.wm --json").exits(0).json();
+    let list = model["influence"].as_array().unwrap();
+    assert_eq!(list.len() as u64, model["support_vectors"].as_u64().unwrap());
+    let weight = |one: &serde_json::Value| one["weight"].as_f64().unwrap();
+    // Of three classes a row takes part in two functions, each of which gives it at most C.
+    assert!(list.iter().all(|one| weight(one) > 0.0 && weight(one) <= 1.0 + 1e-9));
+    assert!(list.windows(2).all(|pair| weight(&pair[0]) >= weight(&pair[1])));
+    for one in list {
+        let row = one["row"].as_u64().unwrap() as usize;
+        let class = ["setosa", "versicolor", "virginica"][(row - 1) / 50];
+        assert!(one["class"].as_str().unwrap().ends_with(class), "{one}");
+    }
+    let text = folder.run("inspect iris.wm --features 3").exits(0).stdout;
+    assert!(text.contains("influence") && text.contains("support vectors with less"), "{text}");
+}
+
+#[test]
+fn codes_hard_margins_and_the_adatron_are_options() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    folder.copy("wdbc.csv");
+    let code = "--multiclass ecoc --code 1,1,-1,1,-1,-1 --decoding hamming";
+    folder.run(&format!("train iris.csv {code} --gamma 0.3 -o code.wm")).exits(0);
+    let inspected = folder.run("inspect code.wm").exits(0).stdout;
+    assert!(inspected.contains("error-correcting codes"), "{inspected}");
+    folder.run("train iris.csv --code 1,-1,1 -o bad.wm").exits(1);
+    folder.run("train wdbc.csv --scale standard --algorithm adatron --c 1 -o a.wm").exits(0);
+    folder.run("train wdbc.csv --rate 0.5 -o bad.wm").exits(1);
+    // The Gaussian kernel separates distinct rows: no training error without bound on C.
+    folder.run("train wdbc.csv --scale standard --gamma 1 --c inf -o hard.wm").exits(0);
+    let told = folder.run("predict wdbc.csv --model hard.wm --json -o p.txt").exits(0).json();
+    assert_eq!(told["accuracy"], 1.0, "{told}");
+    let online =
+        "train wdbc.csv -s c-svc --online --without-bias --no-finish --class-weight balanced";
+    folder.run(&format!("{online} --scale standard -o l.wm")).exits(0);
+    let stream = "train iris.csv -s ww --online --steps 2,1 --rate-step 0.1 --least-share 0.1";
+    folder.run(&format!("{stream} --class-weight balanced -o o.wm")).exits(0);
+    let early =
+        "train iris.csv -s ww --online --epochs inf --stop-gap 0.2 --clock counted --json -o e.wm";
+    folder.run(early).exits(0);
+    folder.run("train iris.csv -s ww --online --gamma jaakkola -o j.wm").exits(0);
+    folder.run("train iris.csv -s gmm --components 4 --covariance auto -o m.wm").exits(0);
+}

@@ -264,3 +264,83 @@ fn a_search_that_runs_out_of_time_reports_and_writes_its_best() {
     assert!(found["scored_splits"].as_u64().unwrap() >= 1);
     folder.run(&format!("predict {data} --model best.wm -o answers.txt")).exits(0);
 }
+
+#[test]
+fn rows_are_held_out_by_share_or_by_the_bootstrap() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    let search = "tune iris.csv --grid c=1,10 --grid gamma=0.1 --json";
+    let found = folder.run(&format!("{search} --hold-out 0.2 --repeats 3")).exits(0).json();
+    let trial = &found["trials"][0];
+    assert_eq!(trial["splits"].as_array().unwrap().len(), 3, "{trial}");
+    // A fifth of each class is 10 rows: scores are thirtieths.
+    for split in trial["splits"].as_array().unwrap() {
+        let rows = 30.0 * split["score"].as_f64().unwrap();
+        assert!((rows - rows.round()).abs() < 1e-9, "{rows}");
+    }
+    let drawn = folder.run(&format!("{search} --bootstrap 4")).exits(0).json();
+    assert_eq!(drawn["trials"][0]["splits"].as_array().unwrap().len(), 4);
+    assert!(drawn["score"].as_f64().unwrap() > 0.85);
+    let both = folder.run(&format!("{search} --bootstrap 4 --hold-out 0.2"));
+    assert!(both.code != Some(0) && both.stderr.contains("cannot be used with"), "{}", both.stderr);
+    folder.run(&format!("{search} --hold-out 1.5")).exits(1);
+}
+
+#[test]
+fn grids_shift_and_patterns_descend() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    let shifted = folder
+        .run("tune iris.csv --grid c=0.001,0.01 --gamma 0.1 --method shift --json")
+        .exits(0)
+        .json();
+    assert!(shifted["trials"].as_array().unwrap().len() > 3, "{shifted}");
+    let pattern = folder
+        .run("tune iris.csv --grid c=0.1:1000:5 --grid gamma=0.001:10:5 --method pattern --json")
+        .exits(0)
+        .json();
+    assert!(pattern["score"].as_f64().unwrap() >= 0.95, "{pattern}");
+    assert!(pattern["trials"].as_array().unwrap().len() < 25);
+    folder.run("tune iris.csv --grid kernel=rbf,linear --method pattern").exits(1);
+}
+
+#[test]
+fn online_machines_are_searched() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    let search = "tune iris.csv --machine ww --online --grid c=1,10 --grid epochs=1,3";
+    let found = folder.run(&format!("{search} --gamma 0.5 --json -o best.wm")).exits(0).json();
+    assert_eq!(found["trials"].as_array().unwrap().len(), 4);
+    assert!(found["score"].as_f64().unwrap() > 0.85, "{found}");
+    let model = folder.run("inspect best.wm --json").exits(0).json();
+    assert_eq!(model["training"]["specification"]["online"], true, "{model}");
+}
+
+#[test]
+fn a_learning_curve_grows_with_the_rows() {
+    let folder = Folder::new();
+    folder.copy("wdbc.csv");
+    let run = "cross-validate wdbc.csv --scale standard --sizes 0.05,0.3,1";
+    let found = folder.run(&format!("{run} --json --plot curve.svg")).exits(0).json();
+    let points = found["points"].as_array().unwrap();
+    let rows: Vec<u64> = points.iter().map(|point| point["rows"].as_u64().unwrap()).collect();
+    let of_all = |share: f64| (share * rows[2] as f64).round() as u64;
+    assert!(rows[2] == 455 || rows[2] == 456, "four fifths of 569 rows: {rows:?}");
+    assert_eq!(rows[..2], [of_all(0.05), of_all(0.3)]);
+    let mean = |point: &serde_json::Value| {
+        let scores = point["held_out"].as_array().unwrap();
+        scores.iter().map(|score| score.as_f64().unwrap()).sum::<f64>() / 5.0
+    };
+    assert!(mean(&points[0]) < mean(&points[2]));
+    // All rows of every fold: what cross-validation says.
+    let whole = folder.run("cross-validate wdbc.csv --scale standard --json").exits(0).json();
+    let folds = whole["folds"].as_array().unwrap();
+    for (fold, score) in folds.iter().zip(points[2]["held_out"].as_array().unwrap()) {
+        let expected = fold["quality"]["accuracy"].as_f64().unwrap();
+        assert!((score.as_f64().unwrap() - expected).abs() < 1e-12, "{fold} {score}");
+    }
+    assert!(folder.read("curve.svg").contains("<svg"));
+    folder.run("cross-validate wdbc.csv --sizes 0,0.5").exits(1);
+    let text = folder.run(run).exits(0).stdout;
+    assert!(text.contains("held-out accuracy"), "{text}");
+}

@@ -1,10 +1,11 @@
 //! The comparison of machines, and of ways to use kernels, for Python: dictionaries out.
 
-use numpy::IntoPyArray;
+use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use widemargin::CancelToken;
 use widemargin::data::Labels;
+use widemargin::operation::agreement::ClusterAgreement;
 use widemargin::operation::compare::{
     ClusteringOptions, CompareOptions, Comparison, KernelOptions, Measure, compare as run,
     compare_clusterings as run_clusterings, compare_kernels as run_kernels,
@@ -15,7 +16,7 @@ use crate::errors::exception;
 use crate::machines::{Settings, context, limited, named};
 use crate::outcome::set_fields;
 use crate::table::Table;
-use crate::training::{Targets, dataset};
+use crate::training::{Targets, dataset, slice};
 
 /// Compares machines on labelled rows; see `widemargin.compare`.
 #[pyfunction]
@@ -162,4 +163,24 @@ fn dictionary<'py>(py: Python<'py>, result: &Comparison) -> PyResult<Bound<'py, 
         all.set_item("mcnemar", (test.first_only, test.second_only, test.p_value))?;
     }
     Ok(all)
+}
+
+/// How well clusters agree with classes, both by numbers, as a dictionary.
+#[pyfunction]
+pub(crate) fn cluster_agreement<'py>(
+    py: Python<'py>,
+    classes: PyReadonlyArray1<'py, i64>,
+    clusters: PyReadonlyArray1<'py, i64>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let labels = |array: &PyReadonlyArray1<'py, i64>| slice(array).map(|l| Labels::Int(l.to_vec()));
+    let found =
+        ClusterAgreement::new(&labels(&classes)?, &labels(&clusters)?).map_err(exception)?;
+    let items = PyDict::new(py);
+    items.set_item("error", found.error)?;
+    items.set_item("many_to_one_error", found.many_to_one_error)?;
+    items.set_item("adjusted_rand", found.adjusted_rand)?;
+    items.set_item("homogeneity", found.homogeneity)?;
+    items.set_item("completeness", found.completeness)?;
+    items.set_item("v_measure", found.v_measure)?;
+    Ok(items)
 }

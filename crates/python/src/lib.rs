@@ -46,6 +46,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<chains::Chain>()?;
     module.add_class::<strings::SubstringFeatures>()?;
     module.add_function(wrap_pyfunction!(training::fit, module)?)?;
+    module.add_function(wrap_pyfunction!(training::fit_path, module)?)?;
+    module.add_function(wrap_pyfunction!(training::fit_files, module)?)?;
     module.add_function(wrap_pyfunction!(chains::fit_chain, module)?)?;
     module.add_function(wrap_pyfunction!(chains::alternate_chain, module)?)?;
     module.add_function(wrap_pyfunction!(structured::fit_structured, module)?)?;
@@ -57,6 +59,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compare::compare, module)?)?;
     module.add_function(wrap_pyfunction!(compare::compare_clusterings, module)?)?;
     module.add_function(wrap_pyfunction!(compare::compare_kernels, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::cluster_agreement, module)?)?;
+    module.add_function(wrap_pyfunction!(search::leave_one_out_error, module)?)?;
     module.add_function(wrap_pyfunction!(compression::compress, module)?)?;
     module.add_function(wrap_pyfunction!(machines::check_kernel, module)?)?;
     module.add_function(wrap_pyfunction!(strings::compares_strings, module)?)?;

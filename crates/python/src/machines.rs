@@ -81,7 +81,7 @@ impl Settings {
             let name = name.replace('_', "-");
             let value = match (name.as_str(), value) {
                 // Two classes need no reduction, whatever the scheme.
-                ("multiclass", _)
+                ("multiclass" | "code" | "decoding", _)
                     if classes.len() <= 2
                         && !MachineKind::LINEAR.contains(&specification.kind()) =>
                 {

@@ -8,14 +8,15 @@ use pyo3::types::PyList;
 use widemargin::data::{Dataset, Label, Labels};
 use widemargin::machine::Machine;
 use widemargin::operation::tune::{
-    Evaluation, Job, Response, Reuse, Split, evaluate as evaluate_all,
+    Criterion, Evaluation, Job, Response, Reuse, Split, criterion, evaluate as evaluate_all,
 };
 use widemargin::{CancelToken, Context};
 
 use crate::errors::exception;
 use crate::machines::Settings;
+use crate::model::Model;
 use crate::table::Table;
-use crate::training::{Targets, run_observed, slice};
+use crate::training::{Targets, named_dataset, names_in_labels, run_observed, slice};
 
 /// The predictions of one machine for one split, until Python takes them.
 struct Predicted {
@@ -107,6 +108,34 @@ pub(crate) fn evaluate<'py>(
         list.append(items)?;
     }
     Ok(list)
+}
+
+/// The leave-one-out error of a classifier, estimated from its model and its training rows.
+#[pyfunction]
+pub(crate) fn leave_one_out_error<'py>(
+    py: Python<'py>,
+    settings: Settings,
+    model: &Model,
+    features: Table<'py>,
+    targets: Targets<'py>,
+    which: &str,
+) -> PyResult<f64> {
+    let (data, classes) =
+        named_dataset(features.matrix()?, Some(targets), None, None, None)?;
+    let names = classes.map(names_in_labels).unwrap_or_default();
+    let machine = settings.specification(&names)?;
+    let machine = machine.build(&data, settings.seed()).map_err(exception)?;
+    let which: Criterion = which.parse().map_err(exception)?;
+    let context = settings.context(CancelToken::new())?;
+    let model = model.shared();
+    py.detach(|| {
+        let Some(svc) = machine.penalty_path() else {
+            let expected = "a classifier with a penalty C";
+            return Err(widemargin::Error::Model { message: format!("expected {expected}") });
+        };
+        criterion(which, svc, &model, &data, &context)
+    })
+    .map_err(exception)
 }
 
 pub(crate) fn rows(indices: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {

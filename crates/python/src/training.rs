@@ -5,6 +5,7 @@
 //! Ctrl-C, so that no phase of the computation can delay it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -13,11 +14,13 @@ use std::time::{Duration, Instant};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use widemargin::data::read::ReadOptions;
 use widemargin::data::{Dataset, Label, Labels, Matrix};
 use widemargin::machine::{
-    CalibrationMethod, FitInput, Machine, Model as Trained, Specification, Start,
+    CalibrationMethod, FitInput, Machine, MachineKind, Model as Trained, Specification, Start,
 };
 use widemargin::operation::calibrate::calibrate;
+use widemargin::operation::out_of_core::{OutOfCore, OutOfCoreMachine, train as train_out_of_core};
 use widemargin::{CancelToken, Context, Event};
 
 use crate::errors::exception;
@@ -152,6 +155,111 @@ pub(crate) fn fit<'py>(
     train(py, order, targets)
 }
 
+/// Trains a linear machine for several penalties (and tubes), each from the solution before; returns the models
+/// in that order, and the warnings.
+#[pyfunction]
+#[pyo3(signature = (settings, features, targets, path, weights=None, names=None, on_event=None))]
+pub(crate) fn fit_path<'py>(
+    py: Python<'py>,
+    settings: Settings,
+    features: Table<'py>,
+    targets: Targets<'py>,
+    path: Vec<(f64, f64)>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    names: Option<Vec<String>>,
+    on_event: Option<Py<PyAny>>,
+) -> PyResult<(Vec<Model>, Vec<String>)> {
+    let cancel = CancelToken::new();
+    let context = settings.context(cancel.clone())?;
+    let matrix = features.matrix()?;
+    let weights = weights.map(|weights| slice(&weights).map(<[f64]>::to_vec)).transpose()?;
+    let (data, classes) = named_dataset(matrix, Some(targets), weights, None, names)?;
+    let known = classes.clone().map(names_in_labels).unwrap_or_default();
+    let specification = settings.specification(&known)?;
+    let own = specification.clone();
+    let work = move |context: &Context| match own.kind() {
+        MachineKind::LinearSvr => own.linear_svr()?.path(&data, &path, context),
+        _ => {
+            let penalties: Vec<f64> = path.iter().map(|&(c, _)| c).collect();
+            own.linear_svc()?.path(&data, &penalties, context)
+        }
+    };
+    let (steps, warnings) = run_observed(py, context, cancel, on_event, work)?;
+    let mut models = Vec::with_capacity(steps.len());
+    for step in steps {
+        let mut model = step.model;
+        let mut specification = specification.clone();
+        specification.set("c", step.c).map_err(exception)?;
+        if let Some(epsilon) = step.epsilon {
+            specification.set("epsilon", epsilon).map_err(exception)?;
+        }
+        specification.record(&mut model);
+        rename(&mut model, classes.clone());
+        models.push(Model::new(model));
+    }
+    Ok((models, warnings))
+}
+
+/// Trains a linear machine on files of LIBSVM text that may be larger than memory; returns the model and the
+/// warnings.
+#[pyfunction]
+#[pyo3(signature = (settings, inputs, folder, memory, on_event=None))]
+pub(crate) fn fit_files(
+    py: Python<'_>,
+    settings: Settings,
+    inputs: Vec<PathBuf>,
+    folder: PathBuf,
+    memory: usize,
+    on_event: Option<Py<PyAny>>,
+) -> PyResult<(Model, Vec<String>)> {
+    let cancel = CancelToken::new();
+    let context = settings.context(cancel.clone())?;
+    let specification = settings.specification(&[])?;
+    let machine = match specification.kind() {
+        MachineKind::LinearSvr => {
+            OutOfCoreMachine::Regressor(specification.linear_svr().map_err(exception)?)
+        }
+        _ => OutOfCoreMachine::Classifier(specification.linear_svc().map_err(exception)?),
+    };
+    let job = OutOfCore { inputs, folder, memory, read: ReadOptions::new() };
+    let work = move |context: &Context| train_out_of_core(&machine, &job, context);
+    let (mut model, warnings) = run_observed(py, context, cancel, on_event, work)?;
+    specification.record(&mut model);
+    Ok((Model::new(model), warnings))
+}
+
+/// Rows with what they are labelled with, and the names of the classes.
+pub(crate) fn named_dataset(
+    matrix: Matrix,
+    targets: Option<Targets<'_>>,
+    weights: Option<Vec<f64>>,
+    groups: Option<Vec<i64>>,
+    names: Option<Vec<String>>,
+) -> PyResult<(Dataset, Option<Vec<Label>>)> {
+    let (labels, classes) = labels(targets)?;
+    let mut data = Dataset::new(matrix, labels).map_err(exception)?;
+    if let Some(weights) = weights {
+        data = data.with_weights(weights).map_err(exception)?;
+    }
+    if let Some(groups) = groups {
+        data = data.with_groups(groups).map_err(exception)?;
+    }
+    if let Some(names) = names {
+        data = data.with_feature_names(names).map_err(exception)?;
+    }
+    Ok((data, classes))
+}
+
+/// Gives the classes of a model their own names.
+fn rename(model: &mut Trained, classes: Option<Vec<Label>>) {
+    // Labels that stand for no class are not in the table.
+    if let (Some(table), Some(names)) = (&mut model.classes, classes)
+        && table.names.len() == names.len()
+    {
+        table.names = names;
+    }
+}
+
 /// A training that is to be done.
 struct Order {
     specification: Specification,
@@ -173,17 +281,8 @@ fn train<'py>(
     order: Order,
     targets: Option<Targets<'py>>,
 ) -> PyResult<(Model, Bound<'py, PyArray1<i64>>, Vec<String>)> {
-    let (labels, classes) = labels(targets)?;
-    let mut data = Dataset::new(order.matrix, labels).map_err(exception)?;
-    if let Some(weights) = order.weights {
-        data = data.with_weights(weights).map_err(exception)?;
-    }
-    if let Some(groups) = order.groups {
-        data = data.with_groups(groups).map_err(exception)?;
-    }
-    if let Some(names) = order.names {
-        data = data.with_feature_names(names).map_err(exception)?;
-    }
+    let (data, classes) =
+        named_dataset(order.matrix, targets, order.weights, order.groups, order.names)?;
     let steps = Arc::default();
     let machine = order.specification.build(&data, order.seed).map_err(exception)?;
     let job = Job {
@@ -200,12 +299,7 @@ fn train<'py>(
     let (mut model, warnings) =
         if small { run_here(py, work, caller)? } else { run_beside(py, work, caller)? };
     order.specification.record(&mut model);
-    // Labels that stand for no class are not in the table.
-    if let (Some(table), Some(names)) = (&mut model.classes, classes)
-        && table.names.len() == names.len()
-    {
-        table.names = names;
-    }
+    rename(&mut model, classes);
     let mut steps = steps.lock().unwrap_or_else(PoisonError::into_inner).clone();
     steps.sort_unstable();
     // What goes on in double precision solves a problem twice.

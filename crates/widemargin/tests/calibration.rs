@@ -102,7 +102,7 @@ fn every_scheme_gets_about_the_true_probabilities() {
         (Scheme::OneVsOne, 0.035),
         (Scheme::Dag, 0.035),
         (Scheme::OneVsRest, 0.07),
-        (Scheme::ErrorCorrecting(error_correcting_code(4, 0)), 0.05),
+        (Scheme::ErrorCorrecting(error_correcting_code(4, 0).into()), 0.05),
     ] {
         let name = format!("{scheme:?}");
         let svc = Svc { kernel: Kernel::Gaussian { gamma: 0.1 }, scheme, ..Svc::default() };

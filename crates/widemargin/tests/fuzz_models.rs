@@ -114,7 +114,8 @@ fn make_native_seeds() {
     ]);
     save("kernels", kernels);
     let mut codes = load("c_svc_linear_binary");
-    codes.classes.as_mut().unwrap().scheme = Scheme::ErrorCorrecting(vec![vec![1], vec![-1]]);
+    codes.classes.as_mut().unwrap().scheme =
+        Scheme::ErrorCorrecting(vec![vec![1], vec![-1]].into());
     let body = codes.expansion_mut().unwrap();
     body.support = body.support.clone().into_layout(Layout::Sparse);
     codes.calibration = None;

@@ -13,7 +13,7 @@ use widemargin::machine::{
 use widemargin::operation::folds::Folds;
 use widemargin::operation::tune::{
     Axis, Criterion, Family, Found, Identity, Judge, Metric, Plan, Point, Reuse, Space, Strategy,
-    Value, criterion, repeated, search,
+    Trial, Value, bootstrap, criterion, repeated, search,
 };
 use widemargin::{CancelToken, Context, Result};
 
@@ -531,4 +531,86 @@ fn a_search_by_estimate_needs_no_folds() {
     let plan = Plan { strategy: Strategy::Grid, judge, scaling: None, reuse: Reuse::Everything };
     let found = search(&family, &space(), &data, &plan, None, &Context::new()).unwrap();
     assert!(found.best().unwrap().mean().unwrap() > 0.94);
+}
+
+#[test]
+fn a_grid_is_shifted_until_its_best_point_has_neighbours() {
+    let data = iris();
+    let space = Space {
+        axes: vec![
+            Axis::logarithmic("gamma", 1e-6, 4e-6, 2).unwrap(),
+            Axis::logarithmic("c", 0.01, 0.1, 2).unwrap(),
+        ],
+    };
+    let family =
+        |point: &Point| -> widemargin::Result<Box<dyn Machine>> { Ok(Box::new(svc(point))) };
+    let plan = plan(&data, Strategy::Shifted, Metric::Accuracy);
+    let found = search(&family, &space, &data, &plan, None, &Context::new()).unwrap();
+    let score = |trial: &Trial| trial.mean().unwrap();
+    let best = found.trials.iter().map(score).fold(0.0, f64::max);
+    assert!(best > 0.9, "the optimum lies far outside of the first grid: {best}");
+    let tried: Vec<f64> = found.trials.iter().map(|trial| number(&trial.point, "c")).collect();
+    // Of the points with the best score, the one with the smallest C has a tried value on both sides.
+    let ties = found.trials.iter().filter(|trial| score(trial) == best);
+    let least = ties.map(|trial| number(&trial.point, "c")).fold(f64::INFINITY, f64::min);
+    assert!(tried.iter().any(|c| *c < least) && tried.iter().any(|c| *c > least), "{tried:?}");
+}
+
+#[test]
+fn a_pattern_search_ends_where_no_neighbour_is_better() {
+    let data = iris();
+    let space = Space {
+        axes: vec![
+            Axis::logarithmic("gamma", 1e-4, 1.0, 5).unwrap(),
+            Axis::logarithmic("c", 0.1, 1000.0, 5).unwrap(),
+        ],
+    };
+    let family =
+        |point: &Point| -> widemargin::Result<Box<dyn Machine>> { Ok(Box::new(svc(point))) };
+    let plan = plan(&data, Strategy::Pattern { halvings: 2 }, Metric::Accuracy);
+    let found = search(&family, &space, &data, &plan, None, &Context::new()).unwrap();
+    let point = &found.best().unwrap().point;
+    let (gamma, c) = (number(point, "gamma"), number(point, "c"));
+    let best = found.best().unwrap().mean().unwrap();
+    // Steps of a decade, halved twice: a ratio of 10^(1/4) up and down on either axis.
+    let step = 10.0_f64.powf(0.25);
+    for (other_gamma, other_c) in
+        [(gamma * step, c), (gamma / step, c), (gamma, c * step), (gamma, c / step)]
+    {
+        let near = |point: &Point, name: &str, value: f64| {
+            (number(point, name) / value - 1.0).abs() < 1e-9
+        };
+        let trial = found
+            .trials
+            .iter()
+            .find(|t| near(&t.point, "gamma", other_gamma) && near(&t.point, "c", other_c));
+        assert!(trial.unwrap().mean().unwrap() <= best);
+    }
+    assert!(found.trials.len() < 25, "fewer than the grid: {}", found.trials.len());
+}
+
+#[test]
+fn the_bootstrap_scores_machines_trained_on_repeated_rows() {
+    let data = iris();
+    let splits = bootstrap(3, &data, None, 7).unwrap();
+    let gamma = Axis::list("gamma", vec![Value::Real(0.1)]);
+    let space = Space { axes: vec![gamma, Axis::logarithmic("c", 1.0, 10.0, 2).unwrap()] };
+    let family =
+        |point: &Point| -> widemargin::Result<Box<dyn Machine>> { Ok(Box::new(svc(point))) };
+    let mut plan = plan(&data, Strategy::Grid, Metric::Accuracy);
+    plan.judge = Judge::Splits { splits: splits.clone(), metric: Metric::Accuracy };
+    let context = Context::new();
+    let found = search(&family, &space, &data, &plan, None, &context).unwrap();
+    for trial in &found.trials {
+        for (s, split) in splits.iter().enumerate() {
+            // By hand: a data set with the rows as often as they were drawn.
+            let model = svc(&trial.point).fit(&data.select_rows(&split.train), &context).unwrap();
+            let held = data.select_rows(&split.test);
+            let predicted = model.predictor(&context).unwrap().predict(held.features()).unwrap();
+            let right =
+                (0..held.rows()).filter(|&i| predicted.get(i) == held.labels().get(i)).count();
+            let score = trial.records[s].unwrap().score.unwrap();
+            assert!((score - right as f64 / held.rows() as f64).abs() < 1e-12);
+        }
+    }
 }

@@ -217,8 +217,10 @@ class GaussianMixture(_Components, _Mixture):
     ----------
     n_components : int, default=1
         Number of Gaussians; with a `criterion` the largest number tried.
-    covariance_type : {'full', 'tied', 'diag', 'spherical', 'eii', 'eev', 'vev'}, default='full'
-        The shape of the covariances; the last three are equal spheres, and ellipsoids of equal
+    covariance_type : {'full', 'tied', 'diag', 'spherical', 'eii', 'eev', 'vev', 'auto'}, \
+            default='full'
+        The shape of the covariances, 'auto' the best by `criterion` (BIC unless given);
+        the last three are equal spheres, and ellipsoids of equal
         shape with equal or variable volumes.
     criterion : {'bic', 'aic'}, default=None
         Chooses the number of components from 1 on.
@@ -269,6 +271,7 @@ class GaussianMixture(_Components, _Mixture):
 
     _kind = "gmm"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "covariance_type": [StrOptions(_SHAPES | {"auto"})],
         "weights_init": ["array-like", None],
         "means_init": ["array-like", None],
         "precisions_init": ["array-like", None],

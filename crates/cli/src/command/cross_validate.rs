@@ -5,17 +5,23 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 use widemargin::Status;
+use widemargin::data::Dataset;
 use widemargin::data::write::write_atomically;
+use widemargin::machine::{Machine, MachineKind};
 use widemargin::operation::cross_validate::{CrossValidation, FoldResult, Quality, cross_validate};
 use widemargin::operation::folds::Folds;
+use widemargin::operation::learning_curve::learning_curve;
+use widemargin::operation::tune::{Metric, repeated};
 
+use super::learning_curve;
 use super::predict::write_labels;
 use super::prepare::{TrainingData, check_strings, training_rows};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
-use crate::data_file::check_outputs;
+use crate::data_file::{check_outputs, check_picture};
 use crate::evaluation::{quality_json, quality_text};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::session::Session;
 use crate::table::{duration, grid};
 use crate::terminal;
 use crate::usage::{Stopwatch, UsedTime};
@@ -27,6 +33,7 @@ Examples:
   widemargin cross-validate heart.csv --c 10 --scale standard
   widemargin cross-validate prices.csv --machine epsilon-svr --folds 10 --json
   widemargin cross-validate queries.txt --grouped            # rows of a qid stay together
+  widemargin cross-validate heart.csv --sizes 0.1,0.2,0.5,1 --plot curve.svg
 
 Classes are spread evenly over the folds; --seed decides which rows go where. The scaling is learnt
 in every fold without the rows it is tried on.")]
@@ -54,6 +61,14 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    /// Learning curve: shares of the training rows to learn from, such as 0.1,0.3,1
+    #[arg(long, value_name = "SHARES", value_delimiter = ',', conflicts_with = "output")]
+    sizes: Vec<f64>,
+
+    /// Draw the learning curve (SVG)
+    #[arg(long, value_name = "FILE.svg", requires = "sizes")]
+    plot: Option<PathBuf>,
+
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -76,8 +91,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     }
     let specification = arguments.machine.checked_specification()?;
     check_strings(&arguments.input, &specification)?;
+    check_picture(arguments.plot.as_deref())?;
     check_outputs(
-        &[("-o", arguments.output.as_deref())],
+        &[("-o", arguments.output.as_deref()), ("--plot", arguments.plot.as_deref())],
         &[
             Some(&arguments.data),
             arguments.input.labels.as_deref(),
@@ -97,6 +113,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         (_, true) => Folds::Grouped(arguments.folds),
         _ => Folds::usual(specification.kind(), arguments.folds),
     };
+    if !arguments.sizes.is_empty() {
+        return curve(arguments, &session, specification.kind(), machine, &data, &folds);
+    }
     let watch = Stopwatch::start();
     let result = session.run("cross-validating", |context| {
         cross_validate(machine.as_ref(), &data, &folds, context)
@@ -113,6 +132,40 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         terminal::print(&text(&result, spent))?;
     }
     Ok(print_status(&result))
+}
+
+/// Reports how the quality grows with the rows.
+fn curve(
+    arguments: &Arguments,
+    session: &Session<'_>,
+    kind: MachineKind,
+    machine: Box<dyn Machine>,
+    data: &Dataset,
+    folds: &Folds,
+) -> CommandResult {
+    let metric = Metric::usual(kind);
+    let splits = repeated(folds, 1, data, machine.unlabelled(), arguments.resources.seed)?;
+    let wanted = arguments.sizes.len();
+    let points = session.run("cross-validating", |context| {
+        learning_curve(machine, data, &splits, &arguments.sizes, metric, context)
+    })?;
+    let whole = points.iter().filter(|point| point.held_out.len() == splits.len()).count();
+    let status = (whole < wanted).then_some(Status::TimeLimit);
+    if let Some(path) = &arguments.plot {
+        session.save(|| learning_curve::draw(path, &points, metric))?;
+    }
+    if arguments.json {
+        terminal::print_json(&learning_curve::document(&points, metric, status))?;
+    } else if !arguments.resources.quiet {
+        terminal::print(&learning_curve::text(&points, metric))?;
+    }
+    match status {
+        None => Ok(Outcome::Done),
+        Some(status) => {
+            terminal::warn(&format!("only {whole} of {wanted} sizes have all their folds"));
+            Ok(status.into())
+        }
+    }
 }
 
 /// One number that says how good a fold was.

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// A model (native or LIBSVM's) or a data file; '-' reads standard input
     file: PathBuf,
 
-    /// Features to list for a data file or a linear model
+    /// Features to list for a data file or a linear model, support vectors for a kernel model
     #[arg(long, value_name = "N", default_value_t = 20)]
     features: usize,
 
@@ -56,9 +56,10 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
             if arguments.json {
                 terminal::print_json(&model_json(format, &model))?;
             } else {
-                terminal::print(
-                    &(model_text(format, &model) + &coefficients_text(&model, arguments.features)),
-                )?;
+                let text = model_text(format, &model)
+                    + &coefficients_text(&model, arguments.features)
+                    + &influence_text(&model, arguments.features);
+                terminal::print(&text)?;
             }
         }
         Content::Data(mut loaded) => {
@@ -246,6 +247,70 @@ fn coefficients_json(model: &Model) -> serde_json::Value {
     }
 }
 
+/// A support vector: its training row from 1, its class, and the sum of its coefficients' sizes over all
+/// functions.
+struct Influence {
+    row: Option<usize>,
+    class: Option<String>,
+    weight: f64,
+}
+
+/// The support vectors of a kernel model, the most influential first.
+fn influences(model: &Model) -> Vec<Influence> {
+    let Some(body) = model.expansion() else { return Vec::new() };
+    let mut weights = vec![0.0; body.support.rows()];
+    for part in body.functions.iter().flat_map(|function| &function.parts) {
+        let own = part.support.clone().zip(&part.coefficients);
+        own.for_each(|(vector, coefficient)| weights[vector] += coefficient.abs());
+    }
+    let classes: Vec<String> = model
+        .classes
+        .iter()
+        .flat_map(|table| {
+            let counts = table.names.iter().zip(&table.support);
+            counts.flat_map(|(name, &count)| std::iter::repeat_n(name.to_string(), count))
+        })
+        .collect();
+    let mut found: Vec<Influence> = weights
+        .into_iter()
+        .enumerate()
+        .map(|(vector, weight)| Influence {
+            row: body.support_rows.get(vector).map(|row| row + 1),
+            class: classes.get(vector).cloned(),
+            weight,
+        })
+        .collect();
+    found.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    found
+}
+
+/// The support vectors with the most influence.
+fn influence_text(model: &Model, listed: usize) -> String {
+    let found = influences(model);
+    if listed == 0 || found.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![header(&["training row", "class", "influence"])];
+    rows.extend(found.iter().take(listed).map(|one| {
+        let row = one.row.map_or_else(|| "unknown".to_owned(), |row| row.to_string());
+        vec![row, one.class.clone().unwrap_or_default(), format!("{:.6}", one.weight)]
+    }));
+    let left = found.len().saturating_sub(listed);
+    let more = match left {
+        0 => String::new(),
+        left => format!("... and {} support vectors with less\n", count(left as u64)),
+    };
+    format!("\n{}{more}", grid(&rows))
+}
+
+fn influence_json(model: &Model) -> serde_json::Value {
+    let of = |one: Influence| json!({ "row": one.row, "class": one.class, "weight": one.weight });
+    match model.expansion() {
+        Some(_) => influences(model).into_iter().map(of).collect(),
+        None => serde_json::Value::Null,
+    }
+}
+
 fn objective(outcome: &widemargin::Outcome) -> String {
     let (primal, dual) = (outcome.primal, outcome.dual);
     format!("primal {primal:.6}, dual {dual:.6}, gap {:.3e}", outcome.gap())
@@ -274,6 +339,7 @@ fn model_json(format: ModelFormatName, model: &Model) -> serde_json::Value {
         "functions": body.functions,
         "offsets": model.offsets(),
         "coefficients": coefficients_json(model),
+        "influence": influence_json(model),
         "classes": classes,
         "calibration": model.calibration.as_ref().map(calibration_name),
         "training": model.training,

@@ -10,6 +10,7 @@ mod cross_validate;
 mod distribute;
 mod from_disk;
 mod inspect;
+mod learning_curve;
 mod man;
 mod plot;
 mod predict;

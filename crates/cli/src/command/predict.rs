@@ -48,6 +48,15 @@ pub(crate) struct Arguments {
     #[arg(short, long)]
     probability: bool,
 
+    /// Reject rows whose largest probability is below this: their prediction is --reject-label, and how
+    /// good the others are is told with the share that was rejected
+    #[arg(long, value_name = "PROBABILITY", requires = "probability")]
+    reject_below: Option<f64>,
+
+    /// What stands for a rejected row
+    #[arg(long, value_name = "TEXT", default_value = "?", requires = "reject_below")]
+    reject_label: String,
+
     /// Write the value of every decision function after the prediction
     #[arg(short, long, conflicts_with = "probability")]
     decision_values: bool,
@@ -81,7 +90,15 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let predictions =
         session.ask("predicting", |context| predict(arguments, &model, &data, context))?;
     let spent = watch.stop();
-    let evaluation = Evaluation::new(&model, &data, &predictions.labels, spent)?;
+    let accepted = predictions.accepted();
+    let evaluation = match accepted.len() == predictions.labels.len() {
+        true => Evaluation::new(&model, &data, &predictions.labels, spent)?,
+        false => {
+            terminal::note(&predictions.rejection(accepted.len()));
+            let labels = predictions.labels.select(&accepted);
+            Evaluation::new(&model, &data.select_rows(&accepted), &labels, spent)?
+        }
+    };
     let to_stdout = arguments.output.as_deref().is_none_or(is_standard_stream);
     if !arguments.json || !to_stdout {
         let path = arguments.output.as_deref().unwrap_or(Path::new("-"));
@@ -96,6 +113,8 @@ struct Predictions {
     labels: Labels,
     /// Names and numbers to write after every label.
     numbers: Option<(Vec<String>, Dense<f64>)>,
+    /// The largest probability below which rows are rejected, and what is written for them.
+    reject: Option<(f64, String)>,
 }
 
 fn predict(
@@ -109,11 +128,13 @@ fn predict(
     if arguments.probability {
         let probabilities = predictor.probabilities_of(&values)?;
         let labels = predictor.most_probable(&probabilities);
-        return Ok(Predictions { labels, numbers: Some((class_names(model), probabilities)) });
+        let reject = arguments.reject_below.map(|below| (below, arguments.reject_label.clone()));
+        let numbers = Some((class_names(model), probabilities));
+        return Ok(Predictions { labels, numbers, reject });
     }
     let labels = predictor.predictions(&values);
     let numbers = arguments.decision_values.then(|| (function_names(model), values));
-    Ok(Predictions { labels, numbers })
+    Ok(Predictions { labels, numbers, reject: None })
 }
 
 fn class_names(model: &Model) -> Vec<String> {
@@ -155,6 +176,25 @@ pub(super) fn write_labels(labels: &Labels, out: &mut dyn Write) -> io::Result<(
 }
 
 impl Predictions {
+    /// Whether a row is rejected (Chow 1970): no class is probable enough.
+    fn is_rejected(&self, row: usize) -> bool {
+        let (Some((below, _)), Some((_, numbers))) = (&self.reject, &self.numbers) else {
+            return false;
+        };
+        numbers.row(row).iter().all(|probability| probability < below)
+    }
+
+    /// The rows that are not rejected.
+    fn accepted(&self) -> Vec<usize> {
+        (0..self.labels.len()).filter(|&row| !self.is_rejected(row)).collect()
+    }
+
+    fn rejection(&self, accepted: usize) -> String {
+        let all = self.labels.len();
+        let share = 100.0 * (all - accepted) as f64 / all.max(1) as f64;
+        format!("{} of {all} rows rejected ({share:.2} %)", all - accepted)
+    }
+
     /// One prediction a line; numbers follow after tabs, under a line that names them.
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         if let Some((names, _)) = &self.numbers {
@@ -162,7 +202,10 @@ impl Predictions {
             writeln!(out, "prediction\t{}", names.join("\t"))?;
         }
         for i in 0..self.labels.len() {
-            if let Some(label) = self.labels.get(i) {
+            let rejected = self.reject.as_ref().filter(|_| self.is_rejected(i));
+            if let Some((_, text)) = rejected {
+                write!(out, "{}", terminal::one_line(text))?;
+            } else if let Some(label) = self.labels.get(i) {
                 write!(out, "{}", terminal::one_line(&label.to_string()))?;
             }
             if let Some((_, numbers)) = &self.numbers {

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use widemargin::data::Dataset;
 use widemargin::data::read::{read, read_weights};
-use widemargin::kernel::Kernel;
 use widemargin::machine::{Model, Preparation, Specification};
 use widemargin::operation::advice::{column_advice, training_advice};
 
@@ -50,8 +49,8 @@ pub(super) fn training_rows(
     let mut loaded = read(path, &input.options().missing_labels(may_miss))?;
     let preparation = Preparation::of_file(&loaded);
     let columns = std::mem::take(&mut loaded.columns);
-    let kernel = specification.kernel(loaded.dataset.features())?;
-    let data = model_file::kernel_values(kernel == Kernel::Precomputed, loaded)?;
+    let is_table = specification.takes_kernel_values(loaded.dataset.features())?;
+    let data = model_file::kernel_values(is_table, loaded)?;
     let mut data = with_files(data, view_files)?;
     if let Some(path) = weights {
         data = data.with_weights(read_weights(path)?)?;

@@ -16,7 +16,7 @@ use widemargin::operation::advice::Advice;
 use widemargin::operation::folds::Folds;
 use widemargin::operation::tune::{
     Axis, Criterion, Found, Judge, Metric, Plan, Point, Reuse, Space, SpecifiedFamily, Strategy,
-    Trial, repeated, search,
+    Trial, bootstrap, hold_out, repeated, search,
 };
 
 use super::prepare::{TrainingData, check_strings, complete, training_rows};
@@ -48,6 +48,10 @@ enum StrategyName {
     Halving,
     /// The grid, eliminating points that are significantly worse
     Race,
+    /// The grid, with values beyond an end as long as the best point lies there
+    Shift,
+    /// From the middle of the ranges to better neighbours, with steps halved --rounds times
+    Pattern,
     /// --points points, chosen by a surrogate of the scores so far (a Gaussian process)
     #[value(alias = "model")]
     Surrogate,
@@ -86,7 +90,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = whole::<usize>)]
     points: usize,
 
-    /// Finer grids of --method refine
+    /// Finer grids of --method refine, halved steps of --method pattern
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole::<usize>)]
     rounds: usize,
 
@@ -106,7 +110,7 @@ pub(crate) struct Arguments {
     /// Judge c-svc by an estimate from one training instead of folds: xi-alpha, span-bound or
     /// approximate-loo
     #[arg(long, value_name = "NAME", value_parser = value::<Criterion>,
-          conflicts_with_all = ["score", "folds", "repeats", "leave_one_out", "grouped"])]
+          conflicts_with_all = ["score", "folds", "repeats", "leave_one_out", "grouped", "hold_out", "bootstrap"])]
     estimate: Option<Criterion>,
 
     /// Number of parts; each is predicted by a machine trained on the others
@@ -124,6 +128,16 @@ pub(crate) struct Arguments {
     /// Keep rows with the same group number (qid) in one part
     #[arg(long)]
     grouped: bool,
+
+    /// Hold out this share of the rows of every class instead of folds, --repeats times
+    #[arg(long, value_name = "SHARE",
+          conflicts_with_all = ["folds", "leave_one_out", "grouped", "bootstrap"])]
+    hold_out: Option<f64>,
+
+    /// Learn from as many rows drawn with replacement, and predict the others, instead of folds: N times
+    #[arg(long, value_name = "N", value_parser = whole::<usize>,
+          conflicts_with_all = ["folds", "leave_one_out", "grouped", "repeats"])]
+    bootstrap: Option<usize>,
 
     /// Weight of every row, one number a line, multiplied with C
     #[arg(long, value_name = "FILE")]
@@ -165,8 +179,8 @@ pub(crate) struct Arguments {
 /// Searches, reports, and trains the best machine.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let choice = &arguments.machine.choice;
-    if choice.probability.is_some() || choice.online || choice.memory.is_some() {
-        let message = "--probability, --online and --memory go with train, not with tune";
+    if choice.probability.is_some() || choice.memory.is_some() {
+        let message = "--probability and --memory go with train, not with tune";
         return Err(Failure::usage(message));
     }
     let specification = arguments.machine.specification()?;
@@ -316,7 +330,12 @@ fn plan(
             let metric = arguments.score.unwrap_or_else(|| Metric::usual(kind));
             let seed = arguments.resources.seed;
             let mark = transduce::mark(family.specification()).map(Label::Text);
-            let splits = repeated(&folds, arguments.repeats, data, mark.as_ref(), seed)?;
+            let (repeats, mark) = (arguments.repeats, mark.as_ref());
+            let splits = match (arguments.hold_out, arguments.bootstrap) {
+                (Some(share), _) => hold_out(share, repeats, data, mark, seed)?,
+                (None, Some(times)) => bootstrap(times, data, mark, seed)?,
+                (None, None) => repeated(&folds, repeats, data, mark, seed)?,
+            };
             Judge::Splits { splits, metric }
         }
     };
@@ -333,6 +352,8 @@ fn plan(
             Strategy::Halving { factor: arguments.factor, smallest: arguments.min_rows }
         }
         StrategyName::Race => Strategy::Race,
+        StrategyName::Shift => Strategy::Shifted,
+        StrategyName::Pattern => Strategy::Pattern { halvings: arguments.rounds },
         StrategyName::Surrogate => Strategy::Surrogate { points },
     };
     let reuse = if arguments.cold { Reuse::Nothing } else { Reuse::Everything };

@@ -3,6 +3,7 @@
 //! A function f of the pair (i, j) becomes −f when the pair turns round; support vectors move with
 //! their class.
 
+use super::codes::OutputCode;
 use super::model::{Calibration, ClassTable, Model, Scheme};
 use super::vote::pair_index;
 use crate::data::{ClassOrder, Labels};
@@ -53,7 +54,8 @@ impl Model {
         };
         let scheme = match &table.scheme {
             Scheme::ErrorCorrecting(codes) => {
-                Scheme::ErrorCorrecting(old_of.iter().map(|&old| codes[old].clone()).collect())
+                let rows = old_of.iter().map(|&old| codes[old].clone()).collect();
+                Scheme::ErrorCorrecting(OutputCode { rows, decoding: codes.decoding })
             }
             other => other.clone(),
         };

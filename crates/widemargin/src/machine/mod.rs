@@ -10,6 +10,7 @@ mod codes;
 mod coefficients;
 mod definiteness;
 mod fit;
+mod jaakkola;
 mod kernel_expression;
 mod kernel_list;
 mod label_split;
@@ -56,7 +57,7 @@ pub use classification::{NuSvc, PathStarts, Paths, Svc};
 pub use clustering::{
     Balance, ClusteringMethod, ClusteringWidths, Links, MarginClusters, MaxMarginClustering,
 };
-pub use codes::error_correcting_code;
+pub use codes::{Decoding, OutputCode, error_correcting_code};
 pub use fit::{FitInput, Machine, PathMachine, PenaltyPath, SharedKernel, WarmStart};
 pub use kernel_expression::{KernelDefaults, KernelExpression};
 pub(crate) use kernel_list::kernel_texts;
@@ -82,7 +83,9 @@ pub use novelty::{OneClass, Svdd};
 pub use online::{
     Clock, Epochs, Lasvm, OnlineLearner, OnlineSchedule, OnlineSvc, WorkingSetStrategy,
 };
-pub use parameters::{CalibrationMethod, ClassWeights, Gamma, Loss, Precision, SolverOptions};
+pub use parameters::{
+    CalibrationMethod, ClassWeights, Gamma, HARD_MARGIN, Loss, Precision, SolverOptions,
+};
 pub use predictor::{PackedSupport, Predictor};
 pub use preparation::Preparation;
 pub use regression::{NuSvr, Svr};

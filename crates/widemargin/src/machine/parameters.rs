@@ -132,6 +132,10 @@ fn variance(features: &Matrix) -> f64 {
     (squares + (count - stored) * mean * mean) / count
 }
 
+/// A penalty C that stands for an infinite one: no dual variable of a problem with a solution comes near it, so
+/// that rows of separable classes lie on the right side of their margin (hard margin).
+pub const HARD_MARGIN: f64 = 1e100;
+
 /// Factors on C by class.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]

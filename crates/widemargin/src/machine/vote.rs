@@ -9,7 +9,7 @@ pub(super) fn elect(scheme: &Scheme, classes: usize, values: &[f64]) -> usize {
         Scheme::OneVsRest => first_largest(values.iter().copied()),
         Scheme::Dag => decision_graph(classes, values),
         Scheme::ErrorCorrecting(codes) => {
-            first_largest(codes.iter().map(|code| -hinge_loss(code, values)))
+            first_largest((0..codes.len()).map(|class| -codes.cost(class, values)))
         }
     }
 }
@@ -31,7 +31,7 @@ pub(super) fn scores(scheme: &Scheme, classes: usize, values: &[f64]) -> Vec<f64
         }
         Scheme::OneVsRest => values.to_vec(),
         Scheme::ErrorCorrecting(codes) => {
-            codes.iter().map(|code| -hinge_loss(code, values)).collect()
+            (0..codes.len()).map(|class| -codes.cost(class, values)).collect()
         }
     }
 }
@@ -73,11 +73,6 @@ fn decision_graph(classes: usize, values: &[f64]) -> usize {
         }
     }
     first
-}
-
-fn hinge_loss(code: &[i8], values: &[f64]) -> f64 {
-    let used = code.iter().zip(values).filter(|(side, _)| **side != 0);
-    used.map(|(&side, value)| (1.0 - f64::from(side) * value).max(0.0)).sum()
 }
 
 #[cfg(test)]
@@ -131,7 +126,7 @@ mod tests {
         for class in 0..5 {
             let mut values: Vec<f64> = codes[class].iter().map(|&side| f64::from(side)).collect();
             values[3] = -values[3];
-            assert_eq!(elect(&Scheme::ErrorCorrecting(codes.clone()), 5, &values), class);
+            assert_eq!(elect(&Scheme::ErrorCorrecting(codes.clone().into()), 5, &values), class);
         }
     }
 }

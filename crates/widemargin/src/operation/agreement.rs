@@ -16,6 +16,8 @@ use crate::error::{Error, Result};
 pub struct ClusterAgreement {
     /// Share of rows that the best matching of clusters with classes gets wrong.
     pub error: f64,
+    /// Share of rows outside of the most frequent class of their cluster: 0 with a cluster for every row.
+    pub many_to_one_error: f64,
     /// Adjusted Rand index: 1 for the same partition, about 0 for unrelated ones.
     pub adjusted_rand: f64,
     /// 1 when clusters hold rows of one class each.
@@ -47,12 +49,16 @@ impl ClusterAgreement {
         let by_class: Vec<f64> = table.chunks_exact(columns).map(|row| row.iter().sum()).collect();
         let by_group: Vec<f64> =
             (0..columns).map(|j| table.iter().skip(j).step_by(columns).sum()).collect();
+        let of_cluster = |j: usize| table.iter().skip(j).step_by(columns).copied();
+        let most = (0..columns).map(|j| of_cluster(j).fold(0.0, f64::max));
+        let many_to_one_error = 1.0 - most.sum::<f64>() / n;
         let (h_class, h_group) = (entropy(&by_class, n), entropy(&by_group, n));
         let mutual = (h_class + h_group - entropy(&table, n)).max(0.0);
         let share = |entropy: f64| if entropy > 0.0 { mutual / entropy } else { 1.0 };
         let total = h_class + h_group;
         Ok(Self {
             error,
+            many_to_one_error,
             adjusted_rand: adjusted_rand(&table, &by_class, &by_group, n),
             homogeneity: share(h_class),
             completeness: share(h_group),
@@ -98,6 +104,10 @@ mod tests {
         for (found, expected) in found.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         }
+        // Two more clusters inside of class 2: the matching calls them wrong, their own class does not.
+        let split = Labels::Int(vec![0, 0, 1, 1, 1, 1, 2, 2, 3, 4]);
+        let found = ClusterAgreement::new(&truth, &split).unwrap();
+        assert!((found.error - 0.3).abs() < 1e-12 && (found.many_to_one_error - 0.1).abs() < 1e-12);
         let same = ClusterAgreement::new(&truth, &truth).unwrap();
         assert_eq!([same.error, same.adjusted_rand, same.v_measure], [0.0, 1.0, 1.0]);
         let one = ClusterAgreement::new(&truth, &Labels::Int(vec![7; 10])).unwrap();

@@ -8,6 +8,7 @@ pub mod compress;
 pub mod cross_validate;
 pub mod distribute;
 pub mod folds;
+pub mod learning_curve;
 pub mod metrics;
 pub mod out_of_core;
 pub mod penalty_search;

@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use super::codes::OutputCode;
 use super::specification::{Specification, Value};
 use super::{Precision, Preparation};
 use crate::data::{Label, Matrix};
@@ -56,9 +57,8 @@ pub enum Scheme {
     OneVsRest,
     /// The functions of one-vs-one, asked along a decision graph that removes one class a step.
     Dag,
-    /// One function per column of a code matrix (classes × functions, entries −1, 0, +1); the
-    /// class whose code loses least, by hinge loss, wins.
-    ErrorCorrecting(Vec<Vec<i8>>),
+    /// One function per column of a code matrix; the class whose code loses least wins.
+    ErrorCorrecting(OutputCode),
 }
 
 impl Scheme {

@@ -3,11 +3,12 @@
 use std::time::Instant;
 
 use super::learner::{GROUP, OnlineLearner};
-use super::schedule::{Clock, Epochs, OnlineSchedule, WorkingSetStrategy};
+use super::schedule::{Clock, Epochs, LEAST_SHARE, OnlineSchedule, RATE_STEP, WorkingSetStrategy};
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Label, check_two_classes};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
+use crate::machine::ClassWeights;
 use crate::machine::definiteness;
 use crate::machine::fit::{FitInput, Machine};
 use crate::machine::model::Model;
@@ -38,6 +39,10 @@ pub struct OnlineSvc {
     pub schedule: OnlineSchedule,
     /// What costs of steps are measured in.
     pub clock: Clock,
+    /// β: share of a new gain per cost in the running one; above 0 and at most 1.
+    pub rate_step: f64,
+    /// η: smallest share of a kind of step in the sum of all rates; at least 0 and below 1/3.
+    pub least_share: f64,
     /// Elementary steps of an old step; by default as many as there are classes.
     pub multiplier: Option<usize>,
     /// Whether `fit` goes through the examples in random order.
@@ -46,6 +51,12 @@ pub struct OnlineSvc {
     pub budget: Option<usize>,
     /// All classes, if some may come late or never.
     pub classes: Option<Vec<Label>>,
+    /// Factors on C by class; [`ClassWeights::Balanced`] for `fit` alone, which knows all rows.
+    pub class_weights: ClassWeights,
+    /// With [`Epochs::UntilOptimal`]: ends at this duality gap relative to the primal objective as well.
+    pub gap: Option<f64>,
+    /// Ends `fit` after the pass that reaches this dual objective.
+    pub target_dual: Option<f64>,
     /// Violation from which an example or a variable is worth a step.
     pub tol: f64,
 }
@@ -58,10 +69,15 @@ defaults!(OnlineSvc {
     strategy: WorkingSetStrategy::default(),
     schedule: OnlineSchedule::Adaptive,
     clock: Clock::Counted,
+    rate_step: RATE_STEP,
+    least_share: LEAST_SHARE,
     multiplier: None,
     shuffle: true,
     budget: None,
     classes: None,
+    class_weights: ClassWeights::Uniform,
+    gap: None,
+    target_dual: None,
     tol: 1e-3,
 });
 
@@ -73,6 +89,11 @@ impl OnlineSvc {
     /// which have no vectors to keep.
     pub fn learner(&self, context: &Context) -> Result<OnlineLearner> {
         self.validate()?;
+        if self.class_weights == ClassWeights::Balanced {
+            let expected =
+                "none or factors by class in a stream, whose classes are not counted yet";
+            return Err(Error::parameter("class_weight", expected, "balanced"));
+        }
         Ok(OnlineLearner::new(self.clone(), context, false))
     }
 
@@ -84,7 +105,14 @@ impl OnlineSvc {
         if self.strategy == WorkingSetStrategy::LaRank && self.machine != AllInOne::CrammerSinger {
             return Err(Error::parameter("strategy", "larank with machine cs only", self.machine));
         }
-        Ok(())
+        if !(self.rate_step > 0.0 && self.rate_step <= 1.0) {
+            return Err(Error::parameter("rate-step", "above 0 and at most 1", self.rate_step));
+        }
+        if !(self.least_share >= 0.0 && self.least_share < 1.0 / 3.0) {
+            let expected = "at least 0 and below a third";
+            return Err(Error::parameter("least-share", expected, self.least_share));
+        }
+        self.gap.map_or(Ok(()), |gap| Error::check_positive("stop-gap", gap))
     }
 
     /// The classes: those declared, or those of the data; at least two.
@@ -124,20 +152,31 @@ impl Machine for OnlineSvc {
 }
 
 impl OnlineSvc {
+    fn most_epochs(&self) -> usize {
+        match self.epochs {
+            Epochs::Times(times) => times,
+            Epochs::UntilOptimal => MOST_EPOCHS,
+        }
+    }
+
+    /// Whether the duality gap, the losses of rows that are not kept among it, is small enough.
+    fn is_within_gap(&self, learner: &OnlineLearner, cost: f64) -> bool {
+        let (dual, gap) = learner.objective_and_gap();
+        self.gap.is_some_and(|most| gap + cost <= most * (dual + gap + cost))
+    }
+
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         let negative = definiteness::warn_of_rows(&self.kernel, data.features(), context)?;
         let parameters = Self { classes: Some(self.class_names(data)?), ..self.clone() };
         let mut learner = OnlineLearner::new(parameters, context, context.is_parallel());
         let codes = learner.codes(data)?;
-        let upper = learner.upper(data);
+        learner.weigh_classes(&codes)?;
+        let upper = learner.upper(data, &codes);
         let mut order: Vec<usize> = (0..data.rows()).collect();
         let mut generator = Generator::new(context.seed() ^ 0x5eed);
         let mut kept = KeptExamples::new(data.rows());
-        let most = match self.epochs {
-            Epochs::Times(times) => times,
-            Epochs::UntilOptimal => MOST_EPOCHS,
-        };
+        let most = self.most_epochs();
         context.report(&Event::Stage { name: "epoch", total: most });
         let mut status = Status::IterationLimit;
         let (mut violation, mut cost) = (f64::INFINITY, 0.0);
@@ -171,8 +210,9 @@ impl OnlineSvc {
                 break;
             }
             context.report(&Event::StageStep { name: "epoch" });
+            let reached = self.target_dual.is_some_and(|target| learner.dual() >= target);
             // Where all examples are kept, more epochs change nothing.
-            let last = epoch + 1 == most || !learnt;
+            let last = epoch + 1 == most || !learnt || reached;
             if self.epochs == Epochs::UntilOptimal || last {
                 kept.forget(&learner);
                 let Some((outside, loss)) = learner.sweep(data, &codes, &kept.slots, context)?
@@ -187,7 +227,7 @@ impl OnlineSvc {
                     objective: learner.dual(),
                     active: learner.support_count(),
                 });
-                if violation <= self.tol {
+                if violation <= self.tol || reached || self.is_within_gap(&learner, cost) {
                     status = Status::Solved;
                     break;
                 }

@@ -11,7 +11,7 @@ use super::learner::GROUP;
 use super::schedule::Epochs;
 use super::store::{PrefetchedRows, Store};
 use crate::context::Context;
-use crate::data::Dataset;
+use crate::data::{Classes, Dataset};
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::machine::Precision;
@@ -21,6 +21,7 @@ use crate::machine::model::Model;
 use crate::machine::names::defaults;
 use crate::machine::training::{check_outcome, not_finite};
 use crate::machine::two_class::{TwoClass, two_classes};
+use crate::machine::{ClassWeights, Precision};
 use crate::numeric::random::Generator;
 use crate::solver::{Outcome, Status};
 
@@ -40,6 +41,10 @@ pub struct Lasvm {
     /// How often the examples are gone through; [`Epochs::UntilOptimal`] ends at the optimum of
     /// [`Svc`](crate::machine::Svc).
     pub epochs: Epochs,
+    /// Whether there is an offset; without one every row is learnt by itself.
+    pub bias: bool,
+    /// Factors on C by class.
+    pub class_weights: ClassWeights,
     /// Whether the last pass is followed by REPROCESS until no pair violates.
     pub finishing: bool,
     /// Whether the examples come in random order.
@@ -52,6 +57,8 @@ defaults!(Lasvm {
     c: 1.0,
     kernel: Kernel::Gaussian { gamma: 1.0 },
     epochs: Epochs::Times(1),
+    bias: true,
+    class_weights: ClassWeights::Uniform,
     finishing: true,
     shuffle: true,
     tol: 1e-3,
@@ -74,6 +81,7 @@ struct State<'a> {
     data: &'a Dataset,
     signs: &'a [f64],
     bounds: &'a [f64],
+    bias: bool,
     tol: f64,
     store: Store<f64>,
     held: Vec<CurrentExample>,
@@ -121,6 +129,41 @@ impl State<'_> {
         Ok(true)
     }
 
+    /// Without an offset: moves one variable to its best value; whether that was worth it.
+    fn step_alone(&mut self, s: usize) -> Result<bool> {
+        let held = self.held[s];
+        let blocked =
+            if held.gradient > 0.0 { held.alpha >= held.high } else { held.alpha <= held.low };
+        if held.gradient.abs() <= self.tol || blocked {
+            return Ok(false);
+        }
+        let free =
+            if held.own > 1e-12 { held.gradient / held.own } else { held.gradient * f64::MAX };
+        let next = (held.alpha + free).clamp(held.low, held.high);
+        let row = self.store.row(held.slot)?;
+        let size = next - held.alpha;
+        for other in &mut self.held {
+            other.gradient -= size * row[other.slot];
+        }
+        self.held[s].alpha = next;
+        self.steps += 1;
+        Ok(true)
+    }
+
+    /// A step on what violates most, whether it was worth it: a pair, or without an offset one variable.
+    fn step_on_worst(&mut self) -> Result<bool> {
+        match self.extremes() {
+            (Some(up), Some(down)) if self.bias => self.step(up, down),
+            _ if self.bias => Ok(false),
+            (Some(up), Some(down)) => {
+                let rises = self.held[up].gradient >= -self.held[down].gradient;
+                self.step_alone(if rises { up } else { down })
+            }
+            (Some(one), None) | (None, Some(one)) => self.step_alone(one),
+            (None, None) => Ok(false),
+        }
+    }
+
     /// Kernel values of those of `rows` that may be taken up.
     fn look_ahead(&mut self, rows: &[usize]) -> Result<(Vec<usize>, PrefetchedRows<f64>)> {
         let fresh = |row: &usize| !self.is_held[*row] && self.bounds[*row] > 0.0;
@@ -151,6 +194,10 @@ impl State<'_> {
             own,
         });
         let fresh = self.held.len() - 1;
+        if !self.bias {
+            self.step_alone(fresh)?;
+            return Ok(());
+        }
         let (up, down) = self.extremes();
         let (up, down) = if sign > 0.0 { (Some(fresh), down) } else { (up, Some(fresh)) };
         if let (Some(up), Some(down)) = (up, down) {
@@ -161,12 +208,15 @@ impl State<'_> {
 
     /// A step on the worst pair, then drops what cannot come back; whether there was a step.
     fn reprocess(&mut self) -> Result<bool> {
-        let (Some(up), Some(down)) = self.extremes() else { return Ok(false) };
-        if !self.step(up, down)? {
+        if !self.step_on_worst()? {
             return Ok(false);
         }
-        if let (Some(up), Some(down)) = self.extremes() {
-            let (highest, lowest) = (self.held[up].gradient, self.held[down].gradient);
+        let ends = match self.extremes() {
+            _ if !self.bias => Some((0.0, 0.0)),
+            (Some(up), Some(down)) => Some((self.held[up].gradient, self.held[down].gradient)),
+            _ => None,
+        };
+        if let Some((highest, lowest)) = ends {
             let mut s = 0;
             while s < self.held.len() {
                 let held = self.held[s];
@@ -198,6 +248,7 @@ impl State<'_> {
 
     fn offset(&self) -> f64 {
         match self.extremes() {
+            _ if !self.bias => 0.0,
             (Some(up), Some(down)) => -0.5 * (self.held[up].gradient + self.held[down].gradient),
             (Some(one), None) | (None, Some(one)) => -self.held[one].gradient,
             (None, None) => 0.0,
@@ -229,11 +280,11 @@ impl State<'_> {
                 }
             }
         }
-        if let (Some(up), Some(down)) = self.extremes() {
-            highest = highest.max(self.held[up].gradient);
-            lowest = lowest.min(self.held[down].gradient);
-        }
-        Ok((cost, (highest - lowest).max(0.0)))
+        let (up, down) = self.extremes();
+        highest = up.map_or(highest, |up| highest.max(self.held[up].gradient));
+        lowest = down.map_or(lowest, |down| lowest.min(self.held[down].gradient));
+        let violation = if self.bias { highest - lowest } else { highest.max(-lowest) };
+        Ok((cost, violation.max(0.0)))
     }
 }
 
@@ -256,11 +307,12 @@ impl Lasvm {
         let negative = definiteness::warn_of_rows(&self.kernel, data.features(), context)?;
         let signs: Vec<f64> =
             classes.codes.iter().map(|&code| if code == 0 { 1.0 } else { -1.0 }).collect();
-        let bounds: Vec<f64> = (0..data.rows()).map(|row| self.c * data.weight(row)).collect();
+        let bounds = self.bounds(data, &classes)?;
         let mut state = State {
             data,
             signs: &signs,
             bounds: &bounds,
+            bias: self.bias,
             tol: self.tol,
             store: Store::new(
                 self.kernel.clone(),
@@ -321,10 +373,18 @@ impl Lasvm {
             parameters: vec![
                 ("c".into(), self.c.into()),
                 ("tol".into(), self.tol.into()),
+                ("bias".into(), self.bias.to_string().into()),
                 ("online".into(), "lasvm".into()),
             ],
         };
         Ok(definiteness::noted(found.model(), negative))
+    }
+
+    /// The price of every row, by its class and weight.
+    fn bounds(&self, data: &Dataset, classes: &Classes) -> Result<Vec<f64>> {
+        let factors = self.class_weights.resolve(classes)?;
+        let bound = |row: usize| self.c * factors[classes.codes[row] as usize] * data.weight(row);
+        Ok((0..data.rows()).map(bound).collect())
     }
 
     /// Goes through the examples; how that ended, and cost and violation where a sweep found them.

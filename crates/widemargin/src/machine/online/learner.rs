@@ -9,10 +9,10 @@ use super::store::{PrefetchedRows, Store};
 use crate::context::Context;
 use crate::data::{ClassOrder, Dataset, Dense, Label, Matrix};
 use crate::error::{Error, Result};
-use crate::machine::MachineKind;
 use crate::machine::model::{Model, Training};
 use crate::machine::multiclass::{class_model, declared_classes};
 use crate::machine::training::check_outcome;
+use crate::machine::{ClassWeights, MachineKind};
 use crate::numeric::InstructionSet;
 use crate::numeric::random::Generator;
 use crate::solver::s2do::{Patterns, Pool};
@@ -56,6 +56,8 @@ pub struct OnlineLearner {
     seconds: f64,
     /// What ended the last rows before all were learnt.
     stopped: Option<Status>,
+    /// Factors on C of the classes, where they are known.
+    factors: Vec<f64>,
 }
 
 impl OnlineLearner {
@@ -76,6 +78,7 @@ impl OnlineLearner {
             seen: 0,
             seconds: 0.0,
             stopped: None,
+            factors: Vec::new(),
         };
         if learner.names.len() > 1 {
             learner.begin();
@@ -92,7 +95,7 @@ impl OnlineLearner {
             coefficients: Vec::new(),
             live: Vec::new(),
             place: Vec::new(),
-            rates: Rates::new(),
+            rates: Rates::new(self.parameters.rate_step, self.parameters.least_share),
             generator: Generator::new(self.seed),
             steps: 0,
             touched: 0,
@@ -224,7 +227,7 @@ impl OnlineLearner {
     /// Learns the rows of a table until it is to stop; how many there were.
     fn learn_rows(&mut self, data: &Dataset, stop: impl Fn() -> Option<Status>) -> Result<usize> {
         let codes = self.codes(data)?;
-        let upper = self.upper(data);
+        let upper = self.upper(data, &codes);
         let rows: Vec<usize> = (0..data.rows()).collect();
         for rows in rows.chunks(GROUP) {
             let Some(mut group) = self.look_ahead(data.features(), rows)? else { continue };
@@ -280,8 +283,32 @@ impl OnlineLearner {
         Ok(declared_classes(data.labels(), Some(&self.names), ClassOrder::Sorted)?.codes)
     }
 
-    pub(super) fn upper(&self, data: &Dataset) -> Vec<f64> {
-        (0..data.rows()).map(|row| self.parameters.c * data.weight(row)).collect()
+    /// Finds the factors of the classes, from the classes of all rows.
+    pub(super) fn weigh_classes(&mut self, codes: &[u32]) -> Result<()> {
+        let mut counts = vec![0.0; self.names.len()];
+        codes.iter().for_each(|&code| counts[code as usize] += 1.0);
+        self.factors = self.parameters.class_weights.of_counts(&self.names, &counts)?;
+        Ok(())
+    }
+
+    /// The factor of a class: of a stream by its name, since classes may come late.
+    fn factor(&self, code: u32) -> f64 {
+        let class = code as usize;
+        match (self.factors.get(class), &self.parameters.class_weights) {
+            (Some(factor), _) => *factor,
+            (None, ClassWeights::Given(given)) => {
+                let name = self.names[class].to_string();
+                let own = given.iter().find(|(label, _)| label.to_string() == name);
+                own.map_or(1.0, |(_, factor)| *factor)
+            }
+            _ => 1.0,
+        }
+    }
+
+    pub(super) fn upper(&self, data: &Dataset, codes: &[u32]) -> Vec<f64> {
+        let bound =
+            |(row, &code): (usize, &u32)| self.parameters.c * self.factor(code) * data.weight(row);
+        codes.iter().enumerate().map(bound).collect()
     }
 
     /// Kernel values of the named rows of a table, which are to be learnt from next; none before
@@ -398,7 +425,7 @@ impl OnlineLearner {
         held: &[Option<usize>],
         context: &Context,
     ) -> Result<Option<(f64, f64)>> {
-        let upper = self.upper(data);
+        let upper = self.upper(data, codes);
         let Some(state) = &mut self.state else { return Ok(Some((0.0, 0.0))) };
         let (mut worst, mut cost) = (0.0_f64, 0.0);
         for start in (0..data.rows()).step_by(GROUP) {
@@ -428,6 +455,11 @@ impl OnlineLearner {
     /// The largest violation among the kept examples.
     pub(super) fn violation(&self) -> f64 {
         self.state.as_ref().map_or(0.0, |state| state.patterns.violation())
+    }
+
+    /// Dual objective, and duality gap over the kept examples.
+    pub(super) fn objective_and_gap(&self) -> (f64, f64) {
+        self.state.as_ref().map_or((0.0, 0.0), |state| state.patterns.objective_and_gap())
     }
 
     /// Dual objective reached.

@@ -9,11 +9,11 @@ use crate::error::{Error, Result};
 use crate::machine::names::names;
 use crate::numeric::random::Generator;
 
-/// Share of a new rate in the running one.
-const DECAY: f64 = 0.05;
+/// β of Trinh (2012): share of a new rate in the running one.
+pub(super) const RATE_STEP: f64 = 0.05;
 
-/// Smallest share of a step in the sum of all rates.
-const LEAST_SHARE: f64 = 0.05;
+/// η of Trinh (2012): smallest share of a step in the sum of all rates.
+pub(super) const LEAST_SHARE: f64 = 0.05;
 
 /// Seconds added to every cost.
 const COST_OFFSET: f64 = 1e-5;
@@ -82,6 +82,8 @@ pub enum Clock {
     Wall,
 }
 
+names!(Clock, "clock", Counted: "counted", Wall: "wall");
+
 /// How many old steps follow a fresh example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -112,21 +114,26 @@ pub(super) struct Rates {
     rates: [f64; 3],
     /// Running costs in seconds.
     costs: [f64; 3],
+    /// Share of a new rate in the running one.
+    step: f64,
+    /// Smallest share of a step in the sum of all rates.
+    least: f64,
 }
 
 impl Rates {
-    pub(super) fn new() -> Self {
-        Self { rates: [1.0; 3], costs: [COST_OFFSET; 3] }
+    pub(super) fn new(step: f64, least: f64) -> Self {
+        Self { rates: [1.0; 3], costs: [COST_OFFSET; 3], step, least }
     }
 
     /// Counts a step's gain and cost in seconds.
     pub(super) fn count(&mut self, step: Step, gain: f64, seconds: f64) {
         let rate = &mut self.rates[step as usize];
-        *rate = DECAY * (gain / (COST_OFFSET + seconds)).min(LARGEST) + (1.0 - DECAY) * *rate;
-        let least = LEAST_SHARE * self.rates.iter().sum::<f64>();
+        *rate =
+            self.step * (gain / (COST_OFFSET + seconds)).min(LARGEST) + (1.0 - self.step) * *rate;
+        let least = self.least * self.rates.iter().sum::<f64>();
         self.rates.iter_mut().for_each(|rate| *rate = rate.max(least));
         let cost = &mut self.costs[step as usize];
-        *cost = DECAY * (COST_OFFSET + seconds) + (1.0 - DECAY) * *cost;
+        *cost = self.step * (COST_OFFSET + seconds) + (1.0 - self.step) * *cost;
     }
 
     /// Draws the next step in proportion to the rates.
@@ -170,7 +177,7 @@ mod tests {
 
     #[test]
     fn no_step_falls_below_its_floor() {
-        let mut rates = Rates::new();
+        let mut rates = Rates::new(RATE_STEP, LEAST_SHARE);
         for _ in 0..1000 {
             rates.count(Step::New, 1e6, 1e-6);
             rates.count(Step::Old, 0.0, 1.0);

@@ -5,8 +5,8 @@ use crate::data::{Dataset, Dense, Label, Labels, Matrix};
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::machine::{
-    AllInOne, Epochs, Lasvm, Machine, Model, MulticlassSvc, OnlineSchedule, OnlineSvc, Precision,
-    SolverOptions, Svc, WorkingSetStrategy as Choice,
+    AllInOne, ClassWeights, Epochs, Lasvm, Machine, Model, MulticlassSvc, OnlineSchedule,
+    OnlineSvc, Precision, SolverOptions, Svc, WorkingSetStrategy as Choice,
 };
 use crate::numeric::InstructionSet;
 use crate::solver::Status;
@@ -413,4 +413,85 @@ fn a_learner_stops_when_it_is_asked_to_and_goes_on_afterwards() {
     assert_eq!(stopped.dual(), whole.dual());
     let training = stopped.model().unwrap().training.unwrap();
     assert_eq!((training.rows, training.outcome.status), (60, Status::IterationLimit));
+}
+
+#[test]
+fn weights_of_classes_reach_the_batch_optimum() {
+    let data = blobs(45, 3);
+    let class_weights = ClassWeights::Given(vec![(Label::Int(0), 3.0), (Label::Int(2), 0.25)]);
+    for machine in [AllInOne::WestonWatkins, AllInOne::CrammerSinger] {
+        let weighted =
+            MulticlassSvc { class_weights: class_weights.clone(), ..batch(machine, 1.0) };
+        let best = weighted.fit(&data, &Context::new()).unwrap().training.unwrap().outcome.dual;
+        let online = OnlineSvc {
+            machine,
+            epochs: Epochs::UntilOptimal,
+            class_weights: class_weights.clone(),
+            tol: 1e-5,
+            ..OnlineSvc::default()
+        };
+        let outcome = online.fit(&data, &Context::new()).unwrap().training.unwrap().outcome;
+        assert!((outcome.dual - best).abs() <= 1e-4 * best, "{machine}: {outcome:?}, best {best}");
+        // The same rows in portions: no row may have more than the bound of its class.
+        let mut learner = online.learner(&Context::new()).unwrap();
+        learner.partial_fit(&data).unwrap();
+        assert!(learner.dual() <= best * (1.0 + 1e-6) && learner.dual() > 0.5 * best);
+    }
+    let balanced = OnlineSvc { class_weights: ClassWeights::Balanced, ..OnlineSvc::default() };
+    assert!(balanced.fit(&data, &Context::new()).is_ok());
+    assert!(matches!(balanced.learner(&Context::new()), Err(Error::Parameter { .. })));
+}
+
+#[test]
+fn training_ends_at_a_gap_or_a_dual_objective() {
+    let data = blobs(300, 3);
+    let exact = OnlineSvc { epochs: Epochs::UntilOptimal, c: 10.0, ..OnlineSvc::default() };
+    let outcome =
+        |online: &OnlineSvc| online.fit(&data, &Context::new()).unwrap().training.unwrap().outcome;
+    let best = outcome(&exact);
+    let early = outcome(&OnlineSvc { gap: Some(0.2), ..exact.clone() });
+    assert_eq!(early.status, Status::Solved);
+    assert!(early.primal - early.dual <= 0.2 * early.primal, "{early:?}");
+    assert!(early.dual <= best.dual && early.iterations <= best.iterations);
+    let target = 0.5 * best.dual;
+    let reached = outcome(&OnlineSvc { target_dual: Some(target), ..exact.clone() });
+    assert!(reached.dual >= target && reached.iterations <= best.iterations, "{reached:?}");
+}
+
+#[test]
+fn lasvm_without_an_offset_meets_the_optimality_conditions() {
+    let data = blobs(80, 2);
+    let kernel = Kernel::Gaussian { gamma: 1.0 };
+    let c = 2.0;
+    let epochs = Epochs::UntilOptimal;
+    let lasvm =
+        Lasvm { c, kernel: kernel.clone(), epochs, bias: false, tol: 1e-6, ..Lasvm::default() };
+    let model = lasvm.fit(&data, &Context::new()).unwrap();
+    assert_eq!(model.training.as_ref().unwrap().outcome.status, Status::Solved);
+    assert_eq!(model.offsets(), [0.0]);
+    let mut alpha = vec![0.0; 80];
+    let body = model.expansion().unwrap();
+    for (&row, a) in body.support_rows.iter().zip(&body.functions[0].parts[0].coefficients) {
+        alpha[row] = *a;
+    }
+    let point = |i: usize| {
+        let mut row = [0.0; 2];
+        data.features().copy_row(i, &mut row);
+        row
+    };
+    for i in 0..80 {
+        let value: f64 = (0..80)
+            .map(|j| {
+                let ([a, b], [x, z]) = (point(i), point(j));
+                alpha[j] * (-((a - x).powi(2) + (b - z).powi(2))).exp()
+            })
+            .sum();
+        // Rows alternate between the classes; the first is positive.
+        let sign = if i % 2 == 0 { 1.0 } else { -1.0 };
+        let (margin, own) = (sign * value, sign * alpha[i]);
+        assert!((0.0..=c).contains(&own), "{own}");
+        assert!(own > 0.0 || margin >= 1.0 - 1e-5, "row {i}: {margin}");
+        assert!(own < c || margin <= 1.0 + 1e-5, "row {i}: {margin}");
+        assert!(own == 0.0 || own == c || (margin - 1.0).abs() <= 1e-5, "row {i}: {margin}");
+    }
 }

@@ -7,9 +7,9 @@ use super::shared::{GAMMA, KERNEL, MAX_ITER, PRIORS, SCALE, STARTS, TOL, UNLABEL
 use super::value::Value;
 use crate::error::{Error, Result};
 use crate::machine::{
-    Affinity, CertifiedMixture, Classic, Fisher, GaussianMixture, KMeans, KNearest, KernelDensity,
-    KernelFisher, MachineKind, MixtureBayes, MixtureStart, NetworkInput, Parzen, Priors,
-    ProbabilisticNetwork, Shrinkage, Spectral, WindowWidth,
+    Affinity, CertifiedMixture, Classic, Covariance, Fisher, GaussianMixture, KMeans, KNearest,
+    KernelDensity, KernelFisher, MachineKind, MixtureBayes, MixtureCriterion, MixtureStart,
+    NetworkInput, Parzen, Priors, ProbabilisticNetwork, Shrinkage, Spectral, WindowWidth,
 };
 
 const fn choice(
@@ -70,6 +70,19 @@ const NEIGHBOUR_COUNT: Parameter =
 
 const COMPONENTS: Parameter = whole("components", Fallback::Integer(1), "Gaussians of a mixture");
 
+const COVARIANCE: Parameter = choice(
+    "covariance",
+    &["full", "tied", "diag", "spherical", "eii", "eev", "vev"],
+    "Covariances of a mixture",
+);
+
+/// The covariances of a clustering, whose shape a criterion may choose.
+const COVARIANCE_OR_AUTO: Parameter = choice(
+    "covariance",
+    &["full", "tied", "diag", "spherical", "eii", "eev", "vev", "auto"],
+    "Covariances of a mixture; gmm: auto chooses by the criterion, bic unless given",
+);
+
 /// What a mixture of Gaussians takes.
 const GAUSSIANS: &[Parameter] = &[
     COMPONENTS,
@@ -79,11 +92,6 @@ const GAUSSIANS: &[Parameter] = &[
         default: Fallback::Unset,
         about: "Choose the number of Gaussians, up to components, by bic or aic",
     },
-    choice(
-        "covariance",
-        &["full", "tied", "diag", "spherical", "eii", "eev", "vev"],
-        "Covariances of a mixture",
-    ),
     Parameter {
         name: "floor",
         domain: Domain::NOT_NEGATIVE,
@@ -186,7 +194,7 @@ static KERNEL_FISHER: Entry = Entry {
 
 static MIXTURE: Entry = Entry {
     summary: "clustering by a mixture of Gaussians",
-    groups: &[GAUSSIANS],
+    groups: &[GAUSSIANS, &[COVARIANCE_OR_AUTO]],
     grid: &[],
     build: |values| Ok(Box::new(mixture(values)?)),
 };
@@ -222,6 +230,7 @@ static MIXTURE_BAYES: Entry = Entry {
     summary: "Bayes classifier with a mixture of Gaussians for every class",
     groups: &[
         GAUSSIANS,
+        &[COVARIANCE],
         &[PRIORS, UNBIASED, list("losses", "Losses, row by row: the cost of predicting j for i")],
         &[UNLABELLED],
     ],
@@ -354,13 +363,16 @@ fn mixture(values: &Resolver<'_>) -> Result<GaussianMixture> {
         Shrinkage::Share(share) => share,
         _ => 0.0,
     };
+    let is_chosen = values.is("covariance", "auto");
+    let criterion = match values.specification.has("criterion") {
+        true => Some(values.choice("criterion")?),
+        false => is_chosen.then_some(MixtureCriterion::Bic),
+    };
     Ok(GaussianMixture {
         components: values.whole("components")?,
-        criterion: match values.specification.has("criterion") {
-            true => Some(values.choice("criterion")?),
-            false => None,
-        },
-        covariance: values.choice("covariance")?,
+        criterion,
+        covariance: if is_chosen { Covariance::Full } else { values.choice("covariance")? },
+        shapes: if is_chosen { Covariance::ALL.to_vec() } else { Vec::new() },
         floor: values.real("floor")?,
         shrinkage,
         stop: values.choice("stop")?,

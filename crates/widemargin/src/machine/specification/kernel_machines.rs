@@ -4,13 +4,15 @@ use super::classic::CLUSTERS;
 use super::entries::Entry;
 use super::linear::INTERCEPT;
 use super::parameter::{Domain, Fallback, Parameter};
+use super::resolver::Resolver;
 use super::shared::{
-    C, CLASS_ORDER, CLASS_WEIGHT, EPSILON, KERNEL, KERNELS, LOSS, MAX_ITER, MULTICLASS, NU,
-    PRECISION, SCALE, SOLVER, STARTS, TOL, UNLABELLED,
+    C, C_OR_INFINITY, CLASS_ORDER, CLASS_WEIGHT, CODES, EPSILON, KERNEL, KERNELS, LOSS, MAX_ITER,
+    MULTICLASS, NU, PRECISION, SCALE, SOLVER, STARTS, TOL, UNLABELLED,
 };
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::machine::{
-    Balance, BaseMachine, Bias, ClassShares, ClusteringWidths, DistancePrice, LsSvc, LsSvr,
+    Balance, BaseMachine, Bias, ClassShares, ClusteringWidths, DistancePrice, KernelAdatron, LsSvc,
+    LsSvr, Machine,
     MachineKind, MaxMarginClustering, MulticlassSvc, NuSvc, NuSvr, OneClass, RobustSvc,
     SemiSupervisedSvc, Svc, Svdd, Svr,
 };
@@ -45,11 +47,67 @@ const BIAS: Parameter = Parameter {
     about: "Give the score of every class an offset",
 };
 
+/// Another training of two classes, to compare with.
+const ADATRON: &[Parameter] = &[
+    Parameter {
+        name: "algorithm",
+        domain: Domain::Choice(&["decomposition", "adatron"]),
+        default: Fallback::Text("decomposition"),
+        about: "How two classes are trained; adatron: the Kernel-Adatron, whose offset is penalised",
+    },
+    Parameter {
+        name: "rate",
+        domain: Domain::Real { low: 0.0, above: true, high: 1.999, names: &[] },
+        default: Fallback::Real(1.0),
+        about: "Rate of the Kernel-Adatron, below 2",
+    },
+];
+
+/// Parameters of C-SVC that the Kernel-Adatron does without.
+const NOT_OF_ADATRON: &[&str] = &[
+    "loss",
+    "multiclass",
+    "class-weight",
+    "class-order",
+    "code",
+    "decoding",
+    "kernels",
+    "weights",
+];
+
+fn adatron(values: &Resolver<'_>, rate: f64) -> Result<Box<dyn Machine>> {
+    if let Some(name) = NOT_OF_ADATRON.iter().find(|name| values.specification.is_given(name)) {
+        let expected = format!("decomposition with {name}");
+        return Err(Error::parameter("algorithm", expected, "adatron"));
+    }
+    Ok(Box::new(KernelAdatron {
+        c: values.real("c")?,
+        kernel: values.kernel()?,
+        rate,
+        options: values.options()?,
+    }))
+}
+
 static C_SVC: Entry = Entry {
     summary: "classification with penalty C",
-    groups: &[&[C, LOSS, MULTICLASS, CLASS_WEIGHT, CLASS_ORDER], KERNEL, KERNELS, SOLVER, &[SCALE]],
+    groups: &[
+        &[C_OR_INFINITY, LOSS, MULTICLASS, CLASS_WEIGHT, CLASS_ORDER],
+        CODES,
+        KERNEL,
+        KERNELS,
+        SOLVER,
+        ADATRON,
+        &[SCALE],
+    ],
     grid: C_AND_GAMMA,
     build: |values| {
+        let rate = values.real("rate")?;
+        if values.is("algorithm", "adatron") {
+            return adatron(values, rate);
+        }
+        if values.specification.is_given("rate") {
+            return Err(Error::parameter("algorithm", "adatron with rate", "decomposition"));
+        }
         let svc = Svc {
             c: values.real("c")?,
             kernel: values.kernel()?,
@@ -65,7 +123,7 @@ static C_SVC: Entry = Entry {
 
 static NU_SVC: Entry = Entry {
     summary: "classification with a bound on the share of margin errors",
-    groups: &[&[NU, MULTICLASS, CLASS_WEIGHT, CLASS_ORDER], KERNEL, SOLVER, &[SCALE]],
+    groups: &[&[NU, MULTICLASS, CLASS_WEIGHT, CLASS_ORDER], CODES, KERNEL, SOLVER, &[SCALE]],
     grid: NU_AND_GAMMA,
     build: |values| {
         Ok(Box::new(NuSvc {
@@ -131,7 +189,7 @@ static SVDD: Entry = Entry {
 
 static ALL_IN_ONE: Entry = Entry {
     summary: "classification with all classes in one problem",
-    groups: &[&[C, BIAS, CLASS_WEIGHT, CLASS_ORDER], KERNEL, KERNELS, SOLVER, &[SCALE]],
+    groups: &[&[C_OR_INFINITY, BIAS, CLASS_WEIGHT, CLASS_ORDER], KERNEL, KERNELS, SOLVER, &[SCALE]],
     grid: C_AND_GAMMA,
     build: |values| {
         let machine = match values.specification.kind() {

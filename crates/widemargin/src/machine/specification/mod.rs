@@ -37,7 +37,10 @@ use serde::{Deserialize, Serialize};
 
 pub use entries::Entry;
 pub use parameter::{Domain, Fallback, Parameter, number};
-use resolver::{Resolver, SMALLEST_SINGLE_TOLERANCE, kernel_expression, kernel_list, kernel_reads};
+use resolver::{
+    Resolver, SMALLEST_SINGLE_TOLERANCE, kernel_expression, kernel_list, kernel_reads,
+    looks_at_labels,
+};
 pub use value::Value;
 
 use super::mixed_precision::{MixedPrecision, Rounding};
@@ -204,7 +207,18 @@ impl Specification {
     /// # Errors
     /// Kernel parameters out of range.
     pub fn kernel(&self, features: &Matrix) -> Result<Kernel> {
+        if looks_at_labels(self) && kernel_reads(self, "gamma")? {
+            return Err(Error::parameter("gamma", "scale, auto or a number here", "jaakkola"));
+        }
         kernel_expression(self)?.resolve(features)
+    }
+
+    /// Whether rows are rows of kernel values instead of features.
+    ///
+    /// # Errors
+    /// As [`kernel`](Self::kernel).
+    pub fn takes_kernel_values(&self, features: &Matrix) -> Result<bool> {
+        Ok(kernel_expression(self)?.resolve(features)? == Kernel::Precomputed)
     }
 
     /// Refuses a `gamma`, `degree` or `coef0` that was given and that the kernel does not have.

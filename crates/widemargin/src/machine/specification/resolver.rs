@@ -7,11 +7,12 @@ use super::value::Value;
 use crate::data::{ClassOrder, Label, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
+use crate::machine::jaakkola::{self, Distances};
 use crate::machine::multiple_kernel::WeightsText;
 use crate::machine::{
-    BaseMachine, ClassWeights, Epochs, Gamma, KernelDefaults, KernelExpression, Loss, Machine,
-    MultipleKernel, Precision, SIGNED_JITTER, Scheme, SolverOptions, WeightRule,
-    error_correcting_code,
+    BaseMachine, ClassWeights, Decoding, Epochs, Gamma, HARD_MARGIN, KernelDefaults,
+    KernelExpression, Loss, Machine, MultipleKernel, OutputCode, Precision, SIGNED_JITTER, Scheme,
+    SolverOptions, WeightRule, error_correcting_code,
 };
 
 /// Below this tolerance single precision no longer carries enough digits.
@@ -38,6 +39,9 @@ impl Resolver<'_> {
     }
 
     pub(super) fn real(&self, name: &'static str) -> Result<f64> {
+        if name == "c" && self.is("c", "inf") {
+            return Ok(HARD_MARGIN);
+        }
         self.some(name)?.number().ok_or_else(|| Error::parameter(name, "a number", "a name"))
     }
 
@@ -47,6 +51,11 @@ impl Resolver<'_> {
             Some(Value::Integer(number)) => usize::try_from(number).ok(),
             _ => None,
         }
+    }
+
+    /// A number, if it is set.
+    pub(super) fn optional_real(&self, name: &'static str) -> Option<f64> {
+        self.value(name).and_then(|value| value.number())
     }
 
     pub(super) fn whole(&self, name: &'static str) -> Result<usize> {
@@ -88,12 +97,31 @@ impl Resolver<'_> {
     }
 
     pub(super) fn gamma(&self) -> Result<Gamma> {
-        self.number_or("gamma", Gamma::Value)
+        let distances = match self.value("gamma") {
+            Some(Value::Text(rule)) if rule == "jaakkola" => Distances::AllPairs,
+            Some(Value::Text(rule)) if rule == "jaakkola-nearest" => Distances::Nearest,
+            _ => return self.number_or("gamma", Gamma::Value),
+        };
+        jaakkola::gamma(distances, self.features, self.labels, self.seed).map(Gamma::Value)
     }
 
     /// The kernel, its γ resolved.
     pub(super) fn kernel(&self) -> Result<Kernel> {
-        kernel_expression(self.specification)?.resolve(self.features)
+        let text = match self.value("kernel") {
+            Some(text) => text.to_string(),
+            None => "linear".to_owned(),
+        };
+        KernelExpression::parse(&text, self.kernel_defaults()?)?.resolve(self.features)
+    }
+
+    /// `gamma`, `coef0` and `degree`; a rule that looks at labels only where a kernel uses it.
+    fn kernel_defaults(&self) -> Result<KernelDefaults> {
+        let defaults = kernel_defaults(self.specification)?;
+        let needs_labels = looks_at_labels(self.specification);
+        match needs_labels && kernel_reads(self.specification, "gamma")? {
+            true => Ok(KernelDefaults { gamma: self.gamma()?, ..defaults }),
+            false => Ok(defaults),
+        }
     }
 
     /// `machine`, or where there are several kernels the machine that learns their weights for it.
@@ -110,6 +138,10 @@ impl Resolver<'_> {
             false => Some(self.choice("repair")?),
         };
         let kernels = kernel_list(self.specification, kernel_defaults(self.specification)?)?;
+        let kernels = match kernels.is_empty() {
+            true => kernels,
+            false => kernel_list(self.specification, self.kernel_defaults()?)?,
+        };
         if kernels.is_empty() {
             let only_with_kernels = ["weights", "jitter", "repair", "approximate", "unlabelled"];
             return match only_with_kernels.iter().find(|name| self.specification.is_given(name)) {
@@ -168,12 +200,21 @@ impl Resolver<'_> {
     }
 
     pub(super) fn scheme(&self) -> Result<Scheme> {
+        let (code, decoding) = (self.reals("code"), self.choice("decoding")?);
+        if (code.is_some() || decoding != Decoding::default()) && !self.is("multiclass", "ecoc") {
+            let expected = "ecoc with a code or a decoding";
+            return Err(Error::parameter("multiclass", expected, self.some("multiclass")?));
+        }
         Ok(match self.some("multiclass")?.to_string().as_str() {
             "ovr" => Scheme::OneVsRest,
             "dag" => Scheme::Dag,
             "ecoc" => {
                 let classes = self.labels.classes(ClassOrder::Sorted)?.count();
-                Scheme::ErrorCorrecting(error_correcting_code(classes, self.seed))
+                let rows = match code {
+                    Some(entries) => code_rows(&entries, classes)?,
+                    None => error_correcting_code(classes, self.seed),
+                };
+                Scheme::ErrorCorrecting(OutputCode { rows, decoding })
             }
             _ => Scheme::OneVsOne,
         })
@@ -215,6 +256,22 @@ impl Resolver<'_> {
     }
 }
 
+/// The rows of a code given entry by entry, a row per class.
+fn code_rows(entries: &[f64], classes: usize) -> Result<Vec<Vec<i8>>> {
+    let columns = entries.len() / classes.max(1);
+    if columns == 0 || columns * classes != entries.len() {
+        let expected = format!("a row of equal length for each of {classes} classes");
+        return Err(Error::parameter("code", expected, format!("{} entries", entries.len())));
+    }
+    match entries.iter().find(|entry| ![-1.0, 0.0, 1.0].contains(*entry)) {
+        Some(entry) => Err(Error::parameter("code", "entries -1, 0 and 1", entry)),
+        None => {
+            let rows = entries.chunks_exact(columns);
+            Ok(rows.map(|row| row.iter().map(|&entry| entry as i8).collect()).collect())
+        }
+    }
+}
+
 /// The kernels whose weights are learnt, none unless they were given.
 pub(super) fn kernel_list(
     specification: &Specification,
@@ -224,6 +281,11 @@ pub(super) fn kernel_list(
         Some(text) => KernelExpression::parse_list(&text.to_string(), defaults),
         None => Ok(Vec::new()),
     }
+}
+
+/// Whether `gamma` is a rule that looks at labels.
+pub(super) fn looks_at_labels(specification: &Specification) -> bool {
+    matches!(specification.value("gamma"), Some(Value::Text(rule)) if rule.starts_with("jaakkola"))
 }
 
 /// The kernel expression of a specification with its `gamma`, `coef0` and `degree` as defaults.
@@ -239,6 +301,8 @@ pub(super) fn kernel_expression(specification: &Specification) -> Result<KernelE
 fn kernel_defaults(specification: &Specification) -> Result<KernelDefaults> {
     let gamma = match specification.value("gamma") {
         Some(Value::Real(gamma)) => Gamma::Value(gamma),
+        // Known with the data: see `Resolver::gamma`.
+        Some(_) if looks_at_labels(specification) => Gamma::Scale,
         Some(rule) => rule.to_string().parse()?,
         None => Gamma::Scale,
     };

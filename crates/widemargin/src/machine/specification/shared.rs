@@ -14,6 +14,14 @@ const fn parameter(
 pub(super) const C: Parameter =
     parameter("c", Domain::POSITIVE, Fallback::Real(1.0), "Penalty C of an error");
 
+/// A penalty that may be infinite.
+pub(super) const C_OR_INFINITY: Parameter = parameter(
+    "c",
+    Domain::Real { low: 0.0, above: true, high: f64::MAX, names: &["inf"] },
+    Fallback::Real(1.0),
+    "Penalty C of an error; inf: none is allowed (hard margin)",
+);
+
 pub(super) const NU: Parameter =
     parameter("nu", Domain::SHARE, Fallback::Real(0.5), "Bound on the share of errors; in (0, 1]");
 
@@ -38,6 +46,22 @@ pub(super) const MULTICLASS: Parameter = parameter(
     "How more than two classes are reduced to two-class problems",
 );
 
+/// The code of `multiclass=ecoc`.
+pub(super) const CODES: &[Parameter] = &[
+    parameter(
+        "code",
+        Domain::Reals(&[]),
+        Fallback::Unset,
+        "Code of --multiclass ecoc: entries -1, 0, 1 of every class, one class after the other",
+    ),
+    parameter(
+        "decoding",
+        Domain::Choice(&["hinge", "hamming", "exponential", "linear"]),
+        Fallback::Text("hinge"),
+        "Loss of a decision value by which --multiclass ecoc elects the class",
+    ),
+];
+
 pub(super) const CLASS_WEIGHT: Parameter = parameter(
     "class-weight",
     Domain::ClassWeights,
@@ -54,9 +78,15 @@ pub(super) const CLASS_ORDER: Parameter = parameter(
 
 pub(super) const GAMMA: Parameter = parameter(
     "gamma",
-    Domain::Real { low: 0.0, above: false, high: f64::MAX, names: &["scale", "auto", "median"] },
+    Domain::Real {
+        low: 0.0,
+        above: false,
+        high: f64::MAX,
+        names: &["scale", "auto", "median", "jaakkola", "jaakkola-nearest"],
+    },
     Fallback::Text("scale"),
-    "Width of the kernel; scale: 1/(features * variance), auto: 1/features, median: 1/median squared distance",
+    "Width of the kernel; scale: 1/(features * variance), auto: 1/features, median: 1/median squared distance, \
+     jaakkola: by that of rows of different classes (of all pairs, or -nearest)",
 );
 
 /// The kernel and its parameters.

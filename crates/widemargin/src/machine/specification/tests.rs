@@ -69,6 +69,7 @@ fn every_name_of_a_choice_builds() {
                 }
                 match parameter.name {
                     "repair" => one.parse("kernels", "linear, rbf").unwrap(),
+                    "decoding" => one.parse("multiclass", "ecoc").unwrap(),
                     "distance-price" => one.parse("loss", "centroid").unwrap(),
                     _ => {}
                 }
@@ -96,7 +97,7 @@ fn what_a_machine_does_not_have_is_refused_by_name() {
     let weston = MachineKind::AllInOne(AllInOne::WestonWatkins);
     let online = |kind| Specification::online(kind).unwrap();
     for (specification, name) in [
-        (online(weston), "class-weight"),
+        (online(weston), "shrinking"),
         (online(weston), "max-iter"),
         (online(weston), "loss"),
         (online(MachineKind::CSvc), "strategy"),
@@ -121,9 +122,13 @@ fn values_are_checked_and_typed() {
     assert!(svc.set("degree", 1.41).is_err());
     svc.set("c", 4_u64).unwrap();
     assert_eq!(svc.value("c"), Some(Value::Real(4.0)));
-    for bad in ["0", "-1", "nan", "inf", "much"] {
+    for bad in ["0", "-1", "nan", "much"] {
         assert!(svc.parse("c", bad).is_err(), "{bad}");
     }
+    assert!(Specification::new(MachineKind::EpsilonSvr).parse("c", "inf").is_err());
+    svc.parse("c", "inf").unwrap();
+    let hard = svc.build(&data(), 0).unwrap();
+    assert_eq!(hard.penalty_path().unwrap().penalty(), crate::machine::HARD_MARGIN);
     svc.parse("c", "2^-15").unwrap();
     assert_eq!(svc.value("c"), Some(Value::Real(0.000_030_517_578_125)));
     assert!(svc.parse("kernel", "rfb").is_err());
@@ -233,4 +238,46 @@ fn the_online_machine_of_the_library_has_the_defaults_of_the_table() {
     assert_eq!(table("tol"), Some(library.tol.to_string()));
     assert_eq!(table("shuffle"), Some(library.shuffle.to_string()));
     assert_eq!((table("budget"), library.budget), (None, None));
+}
+
+#[test]
+fn codes_and_their_decoding_belong_to_ecoc() {
+    let mut svc = Specification::new(MachineKind::CSvc);
+    svc.set("code", vec![1.0, 1.0, -1.0, 0.0]).unwrap();
+    assert!(svc.build(&data(), 0).is_err(), "one-vs-one has no code");
+    svc.set("multiclass", "ecoc").unwrap();
+    svc.set("decoding", "hamming").unwrap();
+    // The second column has one class alone.
+    let machine = svc.build(&data(), 0).unwrap();
+    let error = machine.fit(&data(), &Context::new()).unwrap_err().to_string();
+    assert!(error.contains("both signs in every column"), "{error}");
+    svc.set("code", vec![1.0, -1.0, -1.0, 1.0]).unwrap();
+    let model = svc.build(&data(), 0).unwrap().fit(&data(), &Context::new()).unwrap();
+    let crate::machine::Scheme::ErrorCorrecting(code) = model.classes.unwrap().scheme else {
+        panic!("a code")
+    };
+    assert_eq!(code.rows, [vec![1, -1], vec![-1, 1]]);
+    assert_eq!(code.decoding, crate::machine::Decoding::Hamming);
+    for bad in [vec![1.0, -1.0, 1.0], vec![1.0, 2.0], vec![]] {
+        svc.set("code", bad).unwrap();
+        assert!(svc.build(&data(), 0).is_err());
+    }
+}
+
+#[test]
+fn gamma_by_the_median_distance_needs_classes() {
+    let mut svc = Specification::new(MachineKind::CSvc);
+    svc.set("gamma", "jaakkola").unwrap();
+    // Squared distances between the classes: 4.25, 3.25, 13, 9.25, 4.25, 13, 6.25, 1.25, 5.
+    let machine = svc.build(&data(), 0).unwrap();
+    assert_eq!(machine.kernel(), Some(&Kernel::Gaussian { gamma: 0.5 / 5.0 }));
+    svc.set("kernel", "linear").unwrap();
+    assert_eq!(svc.build(&data(), 0).unwrap().kernel(), Some(&Kernel::Linear));
+    svc.set("kernel", "rbf").unwrap();
+    assert!(svc.kernel(data().features()).is_err(), "features alone");
+    let rows = data().into_features();
+    let novelty = Specification::new(MachineKind::OneClass);
+    let mut novelty = novelty;
+    novelty.set("gamma", "jaakkola-nearest").unwrap();
+    assert!(novelty.build(&Dataset::new(rows, Labels::None).unwrap(), 0).is_err());
 }

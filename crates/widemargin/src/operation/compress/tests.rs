@@ -335,7 +335,7 @@ fn regression_and_novelty_detection_shrink_too() {
 #[test]
 fn every_scheme_and_every_thread_count_gives_an_ordinary_model() {
     let train = digits(|i| i % 4 == 1);
-    let code = Scheme::ErrorCorrecting(error_correcting_code(10, 1));
+    let code = Scheme::ErrorCorrecting(error_correcting_code(10, 1).into());
     for scheme in [Scheme::OneVsOne, Scheme::Dag, Scheme::OneVsRest, code] {
         let svc = Svc {
             kernel: Kernel::Gaussian { gamma: 0.1 },

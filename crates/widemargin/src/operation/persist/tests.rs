@@ -227,7 +227,9 @@ fn broken_common_parts() -> Vec<(Model, &'static str)> {
             "expected distinct class labels, found '-7' twice",
         ),
         (
-            with_table(|table| table.scheme = Scheme::ErrorCorrecting(vec![vec![1, 1, 2]; 3])),
+            with_table(|table| {
+                table.scheme = Scheme::ErrorCorrecting(vec![vec![1, 1, 2]; 3].into())
+            }),
             "expected code entries -1, 0 or 1, found 2",
         ),
         (
@@ -436,7 +438,7 @@ fn schemes(classes: usize) -> impl Strategy<Value = Scheme> {
         Just(Scheme::OneVsOne),
         Just(Scheme::OneVsRest),
         Just(Scheme::Dag),
-        codes.prop_map(Scheme::ErrorCorrecting),
+        codes.prop_map(|rows| Scheme::ErrorCorrecting(rows.into())),
     ]
 }
 

@@ -36,7 +36,11 @@ pub(super) fn survivors(
 
 /// `count` of the rows `train`, evenly spread over each class, ascending; all of them if they are no
 /// more. `classes` holds the class of every row of the data set.
-pub(super) fn subsample(train: &[usize], count: usize, classes: Option<&[u32]>) -> Vec<usize> {
+pub(in crate::operation) fn subsample(
+    train: &[usize],
+    count: usize,
+    classes: Option<&[u32]>,
+) -> Vec<usize> {
     let all = train.len();
     let mut order = train.to_vec();
     if count < all {

@@ -110,6 +110,12 @@ pub fn evaluate(
     context: &Context,
 ) -> Result<Option<Status>> {
     job.data.features().validate()?;
+    // Rows drawn with replacement: what trainings share knows every row once.
+    let repeats = |split: &Split| split.train.windows(2).any(|pair| pair[0] == pair[1]);
+    let job = &match job.splits.iter().any(repeats) {
+        true => Job { reuse: Reuse::Nothing, ..*job },
+        false => Job { ..*job },
+    };
     let all: Vec<usize> = (0..job.splits.len()).collect();
     let views: Vec<Vec<usize>> = match job.scaling {
         Some(_) => all.into_iter().map(|split| vec![split]).collect(),

@@ -20,6 +20,8 @@ mod splits;
 mod surrogate;
 mod trial;
 
+pub(super) use elimination::subsample;
+
 pub use bounds::{Criterion, criterion};
 pub use evaluate::{Evaluation, Job, Predictions, Response, Reuse, evaluate};
 pub use family::SpecifiedFamily;
@@ -28,7 +30,7 @@ pub use metric::Metric;
 pub use rounds::{SearchRound, halving, race, surrogate};
 pub use search::{Judge, Plan, Strategy, search};
 pub use space::{Axis, Family, Identity, Point, Space};
-pub use splits::{Split, repeated};
+pub use splits::{Split, bootstrap, hold_out, repeated};
 pub use trial::{Found, Trial};
 
 pub use crate::machine::specification::Value;

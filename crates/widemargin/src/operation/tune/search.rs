@@ -1,6 +1,7 @@
 //! Which points are tried, in which order, and which one is best.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
@@ -10,13 +11,16 @@ use super::bounds::{Criterion, criterion};
 use super::evaluate::{Evaluation, Job, Reuse, evaluate};
 use super::journal::{Heading, Journal, Record};
 use super::rounds::{self, SearchRound};
-use super::{Family, Found, Metric, Point, Space, Split, Trial};
+use super::{Family, Found, Metric, Point, Space, Split, Trial, Value};
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Labels};
 use crate::error::{Error, Result};
 use crate::machine::{FitInput, Machine, ScalingRule, Start};
 use crate::numeric::random::Generator;
 use crate::solver::Status;
+
+/// How often a grid is shifted at most.
+const MOST_SHIFTS: usize = 50;
 
 /// How points are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +49,17 @@ pub enum Strategy {
     /// The points of the grid, eliminating those that are clearly worse than the leader after some splits
     /// (Maron and Moore 1997, with a paired t-statistic in the place of Hoeffding's bound).
     Race,
+    /// The grid; while the best point lies at an end of an axis of numbers, another value beyond that end with
+    /// every value of the other axes (Trinh 2012, 4.3.2). Of equal points the one with the smaller C wins, then
+    /// the one with the smaller γ.
+    Shifted,
+    /// From the middle of the axes, which have to be ranges of positive numbers, a step of the grid up and down
+    /// on every axis; to the best of these as long as one is better, else the step is halved so many times
+    /// (Momma and Bennett 2002).
+    Pattern {
+        /// How often the step is halved.
+        halvings: usize,
+    },
     /// Points at random, then points where a surrogate of the scores (a Gaussian process) expects the
     /// largest improvement.
     Surrogate {
@@ -158,6 +173,8 @@ pub fn search(
         }
         Strategy::Halving { factor, smallest } => run.halve(&space.grid(), factor, smallest)?,
         Strategy::Race => run.race(&space.grid())?,
+        Strategy::Shifted => run.shift(space)?,
+        Strategy::Pattern { halvings } => run.pattern(space, halvings)?,
         Strategy::Surrogate { points } => run.surrogate(space, points)?,
     }
     run.finish()
@@ -354,6 +371,67 @@ impl Run<'_> {
                 .filter(|point| !tried.contains(&point.to_string()))
                 .collect();
             known.extend(self.try_all(fresh)?);
+        }
+        Ok(())
+    }
+
+    /// The best of some trials, the one with the smaller C and then γ among equals.
+    fn smallest_leader(&self, places: &[usize]) -> Option<usize> {
+        let number = |t: usize, name: &str| {
+            let value = self.trials[t].point.get(name).and_then(Value::number);
+            value.unwrap_or(0.0)
+        };
+        let key = |t: usize| (number(t, "c"), number(t, "gamma"));
+        let mut ordered = places.to_vec();
+        ordered.sort_by(|&a, &b| key(a).partial_cmp(&key(b)).unwrap_or(Ordering::Equal));
+        self.leader(&ordered)
+    }
+
+    fn shift(&mut self, space: &Space) -> Result<()> {
+        let mut space = space.clone();
+        let mut known = self.try_all(space.grid())?;
+        for _ in 0..MOST_SHIFTS {
+            let Some(best) = self.smallest_leader(&known).filter(|_| self.stopped.is_none()) else {
+                break;
+            };
+            let (wider, fresh) = space.beyond(&self.trials[best].point);
+            if fresh.is_empty() {
+                break;
+            }
+            space = wider;
+            known.extend(self.try_all(fresh)?);
+            let next = self.smallest_leader(&known);
+            if next == Some(best) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn pattern(&mut self, space: &Space, halvings: usize) -> Result<()> {
+        let (mut point, mut steps) = space.middle()?;
+        let mut known: HashMap<String, usize> = HashMap::new();
+        let mut halved = 0;
+        loop {
+            let mut points = vec![point.clone()];
+            points.extend(space.around(&point, &steps));
+            points.retain(|one| !known.contains_key(&one.to_string()));
+            let names: Vec<String> = points.iter().map(Point::to_string).collect();
+            let places = self.try_all(points)?;
+            known.extend(names.into_iter().zip(places));
+            let own = known.get(&point.to_string()).copied();
+            let near = space.around(&point, &steps).into_iter();
+            let near = near.filter_map(|one| known.get(&one.to_string()).copied());
+            let all: Vec<usize> = own.into_iter().chain(near).collect();
+            let Some(best) = self.leader(&all).filter(|_| self.stopped.is_none()) else { break };
+            if Some(best) != own {
+                point = self.trials[best].point.clone();
+            } else if halved == halvings {
+                break;
+            } else {
+                halved += 1;
+                steps.iter_mut().for_each(|step| *step *= 0.5);
+            }
         }
         Ok(())
     }

@@ -181,6 +181,36 @@ impl Axis {
         Self { values, ..self.clone() }
     }
 
+    /// Whether the parameter can be a number.
+    fn contains(&self, number: f64) -> bool {
+        let least = if self.is_whole() { self.limits.0.max(1.0) } else { self.limits.0 };
+        (least..=self.limits.1).contains(&number)
+    }
+
+    /// With another value beyond the end that a value lies at: at an equal ratio where all are positive, as far
+    /// as the parameter can go.
+    fn beyond(&self, best: &Value) -> Self {
+        let mut wider = self.clone();
+        let numbers: Option<Vec<f64>> = self.values.iter().map(Value::number).collect();
+        let count = self.values.len();
+        let Some(numbers) = numbers.filter(|numbers| count > 1 && numbers[0] > 0.0) else {
+            return wider;
+        };
+        let ends = [
+            (0, numbers[0] * numbers[0] / numbers[1]),
+            (count - 1, numbers[count - 1] * numbers[count - 1] / numbers[count - 2]),
+        ];
+        for (place, number) in ends {
+            let value = self.typed(number);
+            let number = value.number().unwrap_or(f64::NAN);
+            if self.values[place] == *best && self.contains(number) && !self.values.contains(&value)
+            {
+                wider.values.insert(if place == 0 { 0 } else { count }, value);
+            }
+        }
+        wider
+    }
+
     /// A value by a number from 0 to 1: anywhere in a range, one of the values otherwise.
     pub(super) fn at(&self, share: f64) -> Value {
         match self.log_range() {
@@ -275,6 +305,52 @@ impl Space {
     pub(super) fn refined(&self, best: &Point) -> Self {
         let axes = self.axes.iter().zip(&best.0);
         Self { axes: axes.map(|(axis, (_, value))| axis.refined(value)).collect() }
+    }
+
+    /// The space with another value beyond every end that a point lies at, at the distance of the two values
+    /// there, and the points that this adds.
+    pub(super) fn beyond(&self, point: &Point) -> (Self, Vec<Point>) {
+        let longer = |(axis, (_, value)): (&Axis, &(String, Value))| axis.beyond(value);
+        let wider = Self { axes: self.axes.iter().zip(&point.0).map(longer).collect() };
+        let is_new = |point: &Point| {
+            self.axes.iter().zip(&point.0).any(|(axis, (_, value))| !axis.values.contains(value))
+        };
+        let fresh = wider.grid().into_iter().filter(is_new).collect();
+        (wider, fresh)
+    }
+
+    /// The point in the middle of all axes, and the steps of the grid as powers of 2.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an axis that is no range of positive numbers.
+    pub(super) fn middle(&self) -> Result<(Point, Vec<f64>)> {
+        let mut steps = Vec::with_capacity(self.axes.len());
+        for axis in &self.axes {
+            let Some((low, high)) = axis.log_range() else {
+                let expected = "ranges of positive numbers for a pattern search";
+                return Err(Error::parameter("grid", expected, axis.name.clone()));
+            };
+            steps.push((high - low) / (axis.values.len() - 1) as f64);
+        }
+        Ok((self.at(&vec![0.5; self.axes.len()]), steps))
+    }
+
+    /// The points one step up and down on every axis, as far as the parameters can go.
+    pub(super) fn around(&self, point: &Point, steps: &[f64]) -> Vec<Point> {
+        let mut points = Vec::new();
+        for (i, (axis, step)) in self.axes.iter().zip(steps).enumerate() {
+            let Some(centre) = point.0[i].1.number() else { continue };
+            for sign in [-1.0, 1.0] {
+                let value = axis.typed(centre * (sign * step).exp2());
+                let is_inside = value.number().is_some_and(|number| axis.contains(number));
+                if is_inside && value != point.0[i].1 {
+                    let mut moved = point.clone();
+                    moved.0[i].1 = value;
+                    points.push(moved);
+                }
+            }
+        }
+        points
     }
 
     /// The axes of numbers at whose first or last value a point lies.

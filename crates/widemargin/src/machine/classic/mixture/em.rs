@@ -18,6 +18,8 @@ const EMPTY: f64 = 1e-8;
 /// A fitted mixture.
 #[derive(Clone)]
 pub(super) struct Fitted {
+    /// The shape of the covariances.
+    pub(super) covariance: Covariance,
     pub(super) weights: Vec<f64>,
     pub(super) means: Vec<f64>,
     pub(super) covariances: Vec<f64>,
@@ -30,16 +32,11 @@ pub(super) struct Fitted {
 
 impl Fitted {
     /// Bayes's information criterion, or Akaike's.
-    pub(super) fn criterion(
-        &self,
-        covariance: Covariance,
-        rows: usize,
-        features: usize,
-        akaike: bool,
-    ) -> f64 {
+    pub(super) fn criterion(&self, rows: usize, features: usize, akaike: bool) -> f64 {
         let components = self.weights.len();
-        let parameters =
-            components - 1 + components * features + covariance.parameters(components, features);
+        let parameters = components - 1
+            + components * features
+            + self.covariance.parameters(components, features);
         let penalty = if akaike { 2.0 } else { (rows as f64).ln() };
         -2.0 * self.log_likelihood * rows as f64 + parameters as f64 * penalty
     }
@@ -252,6 +249,7 @@ impl Problem<'_> {
             }
         }
         Ok(Fitted {
+            covariance: self.covariance(),
             weights: parameters.weights,
             means: parameters.means,
             covariances: parameters.covariances,

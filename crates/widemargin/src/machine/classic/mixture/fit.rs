@@ -85,6 +85,8 @@ pub struct GaussianMixture {
     pub criterion: Option<MixtureCriterion>,
     /// The shape of the covariances.
     pub covariance: Covariance,
+    /// Shapes among which the criterion chooses in the place of `covariance`; empty: that one alone.
+    pub shapes: Vec<Covariance>,
     /// What is added to every variance, so that no component can collapse on a point.
     pub floor: f64,
     /// τ of Σ ← (1 − τ)Σ + τ tr Σ/d I after every step, from 0 to 1; for components of few rows.
@@ -107,6 +109,7 @@ defaults!(GaussianMixture {
     components: 1,
     criterion: None,
     covariance: Covariance::Full,
+    shapes: Vec::new(),
     floor: 1e-6,
     shrinkage: 0.0,
     stop: MixtureStop::Likelihood,
@@ -128,6 +131,9 @@ impl GaussianMixture {
         if !(0.0..=1.0).contains(&self.shrinkage) {
             return Err(Error::parameter("shrinkage", "a share from 0 to 1", self.shrinkage));
         }
+        if !self.shapes.is_empty() && self.criterion.is_none() {
+            return Err(Error::parameter("criterion", "bic or aic to choose a shape", "none"));
+        }
         check_number("floor", self.floor, 0.0)?;
         check_number("tol", self.tol, 0.0)
     }
@@ -140,7 +146,8 @@ impl GaussianMixture {
         context: &Context,
     ) -> Result<Fitted> {
         let count = values.len() / features;
-        if !self.covariance.is_diagonal() {
+        let is_square = |covariance: &Covariance| !covariance.is_diagonal();
+        if is_square(&self.covariance) || self.shapes.iter().any(is_square) {
             rows::check_square("a covariance", features)?;
         }
         // Means and covariances of this round, the best one so far and their sums.
@@ -150,13 +157,18 @@ impl GaussianMixture {
         let Some(criterion) = self.criterion else {
             return em::fit(self, values, features, self.components, context);
         };
+        let own = [self.covariance];
+        let shapes = if self.shapes.is_empty() { &own[..] } else { &self.shapes };
         let mut best: Option<(f64, Fitted)> = None;
-        for components in 1..=self.components.min(count) {
-            let fitted = em::fit(self, values, features, components, context)?;
-            let akaike = criterion == MixtureCriterion::Aic;
-            let value = fitted.criterion(self.covariance, count, features, akaike);
-            if best.as_ref().is_none_or(|(least, _)| value < *least) {
-                best = Some((value, fitted));
+        for &covariance in shapes {
+            let machine = Self { covariance, ..self.clone() };
+            for components in 1..=self.components.min(count) {
+                let fitted = em::fit(&machine, values, features, components, context)?;
+                let akaike = criterion == MixtureCriterion::Aic;
+                let value = fitted.criterion(count, features, akaike);
+                if best.as_ref().is_none_or(|(least, _)| value < *least) {
+                    best = Some((value, fitted));
+                }
             }
         }
         best.map(|(_, fitted)| fitted).ok_or(Error::Interrupted)
@@ -197,7 +209,7 @@ impl GaussianMixture {
         };
         let body = Mixtures {
             means: table(fitted.means, columns)?,
-            covariance: self.covariance,
+            covariance: fitted.covariance,
             components: vec![fitted.weights.len()],
             weights: fitted.weights,
             covariances: fitted.covariances,
