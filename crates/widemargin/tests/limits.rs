@@ -309,6 +309,8 @@ fn matrices_of_many_features_are_left_when_the_time_is_over() {
         fit(format!("mixture {covariance}"), &mixture, &data);
     }
     let mixture = GaussianMixture { components: 2, ..GaussianMixture::default() };
+    let classes = Labels::Int((0..1_600).map(|i| i % 3).collect());
+    let data = data.with_labels(classes).unwrap();
     let unlabelled = Some(Label::Int(0));
     fit("bayes".into(), &MixtureBayes { mixture, unlabelled, ..MixtureBayes::default() }, &data);
     for metric in [NeighbourMetric::Mahalanobis, NeighbourMetric::MahalanobisWithin] {

@@ -109,8 +109,8 @@ impl Pool {
         let taken = size_class::<T>(length).and_then(|bytes| {
             let mut state = self.lock();
             for _ in 0..count {
-                let start = state.take(bytes)?.cast();
-                buffers.push(Buffer { start, length, bytes, pool: self.clone() });
+                let (start, bytes) = state.take(bytes)?;
+                buffers.push(Buffer { start: start.cast(), length, bytes, pool: self.clone() });
             }
             Ok(())
         });
@@ -133,20 +133,30 @@ impl State {
         Map::new(bytes)
     }
 
-    fn take(&mut self, bytes: usize) -> Result<NonNull<u8>, OutOfMemory> {
+    /// Memory of at least so many bytes, and how many it has.
+    fn take(&mut self, bytes: usize) -> Result<(NonNull<u8>, usize), OutOfMemory> {
         if let Some(start) = self.free.get_mut(&bytes).and_then(Vec::pop) {
-            return Ok(start);
+            return Ok((start, bytes));
         }
         if self.maps.last().is_none_or(|map| map.len() - self.used < bytes) {
             let next = self.maps.last().map_or(FIRST_MAP, |map| (2 * map.len()).min(LARGEST_MAP));
             let least = bytes.next_multiple_of(FIRST_MAP);
-            let map = self.map(next.max(least)).or_else(|_| self.map(least))?;
-            self.maps.push(map);
+            match self.map(next.max(least)).or_else(|_| self.map(least)) {
+                Ok(map) => self.maps.push(map),
+                Err(error) => return self.take_longer(bytes).ok_or(error),
+            }
             self.used = 0;
         }
         let at = self.used;
         self.used += bytes;
-        Ok(self.maps.last_mut().expect("a map was just made sure of").part(at, bytes))
+        Ok((self.maps.last_mut().expect("a map was just made sure of").part(at, bytes), bytes))
+    }
+
+    /// The shortest buffer given back that has at least so many bytes.
+    fn take_longer(&mut self, bytes: usize) -> Option<(NonNull<u8>, usize)> {
+        let sizes = self.free.iter().filter(|(size, starts)| **size >= bytes && !starts.is_empty());
+        let size = *sizes.map(|(size, _)| size).min()?;
+        self.free.get_mut(&size)?.pop().map(|start| (start, size))
     }
 }
 

@@ -14,7 +14,6 @@ use crate::context::Context;
 use crate::data::{Classes, Dataset};
 use crate::error::Result;
 use crate::kernel::Kernel;
-use crate::machine::Precision;
 use crate::machine::definiteness;
 use crate::machine::fit::{FitInput, Machine};
 use crate::machine::model::Model;
