@@ -127,9 +127,10 @@ class Rounds:
             if not fresh:
                 break
             axes = wider
+            before = np.nanmax(self._means(_stacked(tables)))
             tables.append(self._try(fresh, self._splits))
             tried.extend(fresh)
-            if self._smallest_best(tables, tried) == best:
+            if not np.nanmax(self._means(_stacked(tables))) > before:
                 break
         return self._conclude(_stacked(tables), tried)
 
