@@ -240,7 +240,7 @@ class Rounds:
 
 def _size(point: Point) -> tuple[float, ...]:
     """Return C, then gamma, of a point, where they are numbers."""
-    found = []
+    found: list[float] = []
     for wanted in ("C", "gamma"):
         values = [v for name, v in point.items() if name.split("__")[-1] == wanted]
         found.extend(float(v) for v in values if isinstance(v, Real))
