@@ -184,6 +184,8 @@ def objective(model, X, y):
     return 0.5 * (weights**2).sum() + model.C * (errors**2).sum()
 
 
+# The measure of LIBLINEAR may not be met where the objective is at its optimum, which is checked.
+@pytest.mark.filterwarnings("ignore:Liblinear failed to converge")
 @pytest.mark.parametrize("kind", ["file", "portions"])
 def test_rows_from_disk_give_the_solution_of_memory(tmp_path, kind):
     X, t = _columns(rows=500)

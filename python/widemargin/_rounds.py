@@ -127,9 +127,10 @@ class Rounds:
             if not fresh:
                 break
             axes = wider
+            before = np.nanmax(self._means(_stacked(tables)))
             tables.append(self._try(fresh, self._splits))
             tried.extend(fresh)
-            if self._smallest_best(tables, tried) == best:
+            if not np.nanmax(self._means(_stacked(tables))) > before:
                 break
         return self._conclude(_stacked(tables), tried)
 
@@ -239,7 +240,7 @@ class Rounds:
 
 def _size(point: Point) -> tuple[float, ...]:
     """Return C, then gamma, of a point, where they are numbers."""
-    found = []
+    found: list[float] = []
     for wanted in ("C", "gamma"):
         values = [v for name, v in point.items() if name.split("__")[-1] == wanted]
         found.extend(float(v) for v in values if isinstance(v, Real))

@@ -291,7 +291,7 @@ fn grids_shift_and_patterns_descend() {
     let folder = Folder::new();
     folder.copy("iris.csv");
     let shifted = folder
-        .run("tune iris.csv --grid c=0.001,0.01 --gamma 0.1 --method shift --json")
+        .run("tune iris.csv --grid c=0.2,0.4 --gamma 0.008 --method shift --json")
         .exits(0)
         .json();
     assert!(shifted["trials"].as_array().unwrap().len() > 3, "{shifted}");

@@ -120,8 +120,7 @@ pub(crate) fn leave_one_out_error<'py>(
     targets: Targets<'py>,
     which: &str,
 ) -> PyResult<f64> {
-    let (data, classes) =
-        named_dataset(features.matrix()?, Some(targets), None, None, None)?;
+    let (data, classes) = named_dataset(features.matrix()?, Some(targets), None, None, None)?;
     let names = classes.map(names_in_labels).unwrap_or_default();
     let machine = settings.specification(&names)?;
     let machine = machine.build(&data, settings.seed()).map_err(exception)?;

@@ -538,8 +538,8 @@ fn a_grid_is_shifted_until_its_best_point_has_neighbours() {
     let data = iris();
     let space = Space {
         axes: vec![
-            Axis::logarithmic("gamma", 1e-6, 4e-6, 2).unwrap(),
-            Axis::logarithmic("c", 0.01, 0.1, 2).unwrap(),
+            Axis::logarithmic("gamma", 0.004, 0.008, 2).unwrap(),
+            Axis::logarithmic("c", 0.2, 0.4, 2).unwrap(),
         ],
     };
     let family =

@@ -12,9 +12,8 @@ use super::shared::{
 use crate::error::{Error, Result};
 use crate::machine::{
     Balance, BaseMachine, Bias, ClassShares, ClusteringWidths, DistancePrice, KernelAdatron, LsSvc,
-    LsSvr, Machine,
-    MachineKind, MaxMarginClustering, MulticlassSvc, NuSvc, NuSvr, OneClass, RobustSvc,
-    SemiSupervisedSvc, Svc, Svdd, Svr,
+    LsSvr, Machine, MachineKind, MaxMarginClustering, MulticlassSvc, NuSvc, NuSvr, OneClass,
+    RobustSvc, SemiSupervisedSvc, Svc, Svdd, Svr,
 };
 
 /// LIBSVM's `grid.py`.

@@ -50,7 +50,7 @@ pub enum Strategy {
     /// (Maron and Moore 1997, with a paired t-statistic in the place of Hoeffding's bound).
     Race,
     /// The grid; while the best point lies at an end of an axis of numbers, another value beyond that end with
-    /// every value of the other axes (Trinh 2012, 4.3.2). Of equal points the one with the smaller C wins, then
+    /// every value of the other axes, until that brings nothing better (Trinh 2012, 4.3.2). Of equal points the one with the smaller C wins, then
     /// the one with the smaller γ.
     Shifted,
     /// From the middle of the axes, which have to be ranges of positive numbers, a step of the grid up and down
@@ -400,8 +400,8 @@ impl Run<'_> {
             }
             space = wider;
             known.extend(self.try_all(fresh)?);
-            let next = self.smallest_leader(&known);
-            if next == Some(best) {
+            let mean = |t: usize| self.trials[t].mean().unwrap_or(f64::NEG_INFINITY);
+            if self.leader(&known).is_none_or(|next| mean(next) <= mean(best)) {
                 break;
             }
         }
