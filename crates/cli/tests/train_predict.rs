@@ -425,9 +425,9 @@ fn codes_hard_margins_and_the_adatron_are_options() {
     folder.run(&format!("train iris.csv {code} --gamma 0.3 -o code.wm")).exits(0);
     let inspected = folder.run("inspect code.wm").exits(0).stdout;
     assert!(inspected.contains("error-correcting codes"), "{inspected}");
-    folder.run("train iris.csv --code 1,-1,1 -o bad.wm").exits(1);
+    folder.run("train iris.csv --code 1,-1,1 -o bad.wm").exits(2);
     folder.run("train wdbc.csv --scale standard --algorithm adatron --c 1 -o a.wm").exits(0);
-    folder.run("train wdbc.csv --rate 0.5 -o bad.wm").exits(1);
+    folder.run("train wdbc.csv --rate 0.5 -o bad.wm").exits(2);
     // The Gaussian kernel separates distinct rows: no training error without bound on C.
     folder.run("train wdbc.csv --scale standard --gamma 1 --c inf -o hard.wm").exits(0);
     let told = folder.run("predict wdbc.csv --model hard.wm --json -o p.txt").exits(0).json();
