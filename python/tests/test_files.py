@@ -434,9 +434,7 @@ def test_newer_machines_of_the_command_line_come_back_and_go_there(program, opti
     assert run(program, "predict", data, "--model", again, "-q", "--dense").stdout == told
 
 
-@pytest.mark.parametrize(
-    "options", [["-s", "linear-one-class"], ["--linear", "--approximate", "rff:20"]], ids=" ".join
-)
+@pytest.mark.parametrize("options", [["--linear", "--approximate", "rff:20"]], ids=" ".join)
 def test_models_without_an_estimator_say_so(program, options, tmp_path):
     X, y = load_iris(return_X_y=True)
     data, model = tmp_path / "iris.txt", tmp_path / "iris.wm"

@@ -178,8 +178,8 @@ def test_bad_input_is_told():
         model.score([[0], [1]], [3])
     with pytest.raises(ValueError, match="counts"):
         PoissonHMM(2).fit([[-1.0], [2.0]])
-    with pytest.raises(ValueError, match="NaN"):
-        GaussianHMM(2).fit([[np.nan], [2.0]])
+    with pytest.raises(ValueError, match="infinity"):
+        GaussianHMM(2).fit([[np.inf], [2.0]])
     fitted = GaussianHMM(1).fit([[0.0], [1.0], [2.0]])
     with pytest.raises(ValueError, match="features"):
         fitted.predict([[0.0, 1.0]])

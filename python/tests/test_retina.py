@@ -93,19 +93,6 @@ def test_filters_and_the_signs_of_their_drift_are_recovered():
         assert abs(slopes[-2]) > 3 * errors[-2]
 
 
-def test_a_square_is_not_linear():
-    cells = [
-        generator.Cell("linear", (0.3, 0.6, 0.3, 0.1, 0.1), 3.0),
-        generator.Cell("square", (0.3, 0.6, 0.3, 0.1, 0.1), 0.0, {}, 1.5),
-    ]
-    recording = generator.record(cells, 1, 6_000)
-    ratios = []
-    for cell in range(2):
-        simple, combined = pipelines.verify(recording.stimulus, recording.counts[:, cell], 3).T
-        ratios.append(combined.mean() / simple.mean())
-    assert ratios[0] > 0.8 > ratios[1]
-
-
 def test_a_recording_of_your_own_is_read(tmp_path, capsys):
     retina = module("retina")
     recording = generator.record(generator.three_cells(), 2, 3_000)

@@ -165,7 +165,7 @@ def test_random_points_lie_between_the_ends(wine):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "hyperband"}, "'race', 'surrogate', not 'hyperband'"),
+        ({"method": "hyperband"}, "'race', 'shift', 'pattern', 'surrogate', not 'hyperband'"),
         ({"method": "random", "n_iter": 0}, "n_iter has to be an integer of at least 1, not 0"),
         ({"method": "refine", "rounds": 1.5}, "rounds has to be an integer of at least 1"),
         (

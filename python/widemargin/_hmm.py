@@ -571,7 +571,7 @@ class CategoricalHMM(BaseHMM):
         unseen = [text for text in texts if text not in places]
         if unseen and self.unseen == "refuse":
             raise ValueError(
-                f"X has symbols that the training data did not have, such as {unseen[0]!r}; "
+                f"X has symbols that the training data did not have, such as {str(unseen[0])!r}; "
                 "unseen='missing' takes them as not observed"
             )
         return np.array([places.get(text, _UNKNOWN) for text in texts], dtype=np.uint32)

@@ -277,7 +277,7 @@ fn mistakes_end_with_1_and_the_options() {
         (
             "svm-train -c 0 iris.libsvm",
             "",
-            "error: parameter c: expected a finite number above 0, found 0\n",
+            "error: parameter c: expected inf or a finite number above 0, found 0\n",
         ),
         ("svm-train -m 0 iris.libsvm", "", "error: cache_size <= 0\n"),
         ("svm-predict", "Usage: svm-predict", ""),

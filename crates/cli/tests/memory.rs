@@ -136,7 +136,7 @@ fn overlapping(rows: u32) -> String {
 }
 
 #[test]
-fn a_cache_larger_than_the_memory_is_a_smaller_cache() {
+fn a_cache_larger_than_the_memory_is_a_smaller_cache_or_an_error() {
     let folder = Folder::new();
     // The matrix takes 900 MB, and as much is asked for as there is.
     folder.write("rows", overlapping(15_000));
@@ -155,8 +155,7 @@ fn a_cache_larger_than_the_memory_is_a_smaller_cache() {
             Some(0 | 3 | 124) => {
                 std::fs::remove_file(folder.file("m.wm")).expect("a model was written");
             }
-            // Threads and their allocators may have taken all addresses before.
-            Some(1) => assert!(words.contains("out of memory") && threads > 1, "{words}"),
+            Some(1) => assert!(words.contains("out of memory"), "{words}"),
             code => panic!("{kibibytes} {threads}: {code:?} {words}"),
         }
     }

@@ -99,7 +99,7 @@ fn mistakes_are_told_before_anything_is_computed() {
         (vec!["--grid", "depth=1,2"], "c-svc has no parameter 'depth'; it has c, "),
         (vec!["--grid", "c=2:1:5"], "0 < low < high"),
         (vec!["--grid", "c"], "expected NAME="),
-        (vec!["--grid", "c=a,b"], "parameter c: expected a finite number above 0, found a"),
+        (vec!["--grid", "c=a,b"], "parameter c: expected inf or a finite number above 0, found a"),
         (vec!["--linear", "--grid", "gamma=1,2"], "gamma"),
         (vec!["--score", "speed"], "accuracy"),
         (vec!["--estimate", "xi-alpha", "--scale", "standard"], "scaled already"),
@@ -294,7 +294,8 @@ fn grids_shift_and_patterns_descend() {
         .run("tune iris.csv --grid c=0.2,0.4 --gamma 0.008 --method shift --json")
         .exits(0)
         .json();
-    assert!(shifted["trials"].as_array().unwrap().len() > 3, "{shifted}");
+    // The two points of the grid, and at least the one beyond the better of them.
+    assert!(shifted["trials"].as_array().unwrap().len() >= 3, "{shifted}");
     let pattern = folder
         .run("tune iris.csv --grid c=0.1:1000:5 --grid gamma=0.001:10:5 --method pattern --json")
         .exits(0)

@@ -409,7 +409,8 @@ fn what_does_not_fit_is_refused() {
     assert!(message.contains("symbols from 0 to 1") && message.contains("position 2"), "{message}");
     assert!(Sequences::of_symbols(vec![0, 1], Some(vec![3])).is_err());
     assert!(Sequences::of_symbols(vec![], None).is_err());
-    let rows = Dense::new(2, 1, vec![0.0, f64::NAN]).unwrap();
+    // A row that is not a number was not observed.
+    let rows = Dense::new(2, 1, vec![0.0, f64::INFINITY]).unwrap();
     assert!(matches!(Sequences::of_rows(rows, None), Err(Error::NonFinite { row: 2, .. })));
     let rates = Emission::Poisson { rates: vec![1.0, 2.0] };
     let counts = Hmm::new(half.clone(), vec![0.5; 4], rates).unwrap();

@@ -95,7 +95,7 @@ pub(crate) struct InputArguments {
     #[arg(long, value_name = "COLUMN", value_parser = column, allow_negative_numbers = true)]
     pub(crate) categorical: Vec<Column>,
 
-    /// Keep a column of a table as strings, for --kernel spectrum, mismatch, subsequence or alignment
+    /// Keep a column of a table as strings, for the kernels of strings
     #[arg(long, value_name = "COLUMN", value_parser = column, allow_negative_numbers = true)]
     pub(crate) text: Option<Column>,
 

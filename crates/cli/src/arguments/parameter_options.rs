@@ -194,6 +194,7 @@ fn heading(name: &str) -> &'static str {
 fn value_name(parameter: &Parameter) -> &'static str {
     match (parameter.name, parameter.domain) {
         ("gamma", _) => "GAMMA",
+        ("c", _) => "NUM",
         ("precision", _) => "FORMAT",
         ("epochs", _) => "NUM|inf",
         ("intercept", _) => "none|free|NUM",

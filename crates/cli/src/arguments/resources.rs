@@ -24,7 +24,7 @@ pub(crate) struct ResourceArguments {
     #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = whole::<usize>)]
     pub(crate) cache_mb: usize,
 
-    /// Stop this many seconds after the start, reading included, and keep the best model so far
+    /// Stop after this many seconds and keep the best model so far
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) max_time: Option<Duration>,
 

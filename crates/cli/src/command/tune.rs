@@ -63,7 +63,6 @@ enum StrategyName {
 Examples:
   widemargin tune heart.csv --scale standard -o heart.wm
   widemargin tune heart.csv --grid c=0.1:1000:9 --grid gamma=0.001:10:9 --plot heat.svg
-  widemargin tune heart.csv --grid kernel=rbf,poly --grid c=1:100:5 --method refine
   widemargin tune prices.csv -s epsilon-svr --grid c=1:1000:7 --grid epsilon=0.01,0.1 --score mae
   widemargin tune heart.csv -s knn --grid neighbours=1,5,9,15 --scale standard
   widemargin tune big.csv --method surrogate --points 40 --max-time 600 --journal big.jsonl
@@ -113,7 +112,7 @@ pub(crate) struct Arguments {
           conflicts_with_all = ["score", "folds", "repeats", "leave_one_out", "grouped", "hold_out", "bootstrap"])]
     estimate: Option<Criterion>,
 
-    /// Number of parts; each is predicted by a machine trained on the others
+    /// Number of parts, each predicted from the others
     #[arg(long, value_name = "K", default_value_t = 5)]
     folds: usize,
 

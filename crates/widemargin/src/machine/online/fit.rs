@@ -176,6 +176,7 @@ impl OnlineSvc {
         let mut order: Vec<usize> = (0..data.rows()).collect();
         let mut generator = Generator::new(context.seed() ^ 0x5eed);
         let mut kept = KeptExamples::new(data.rows());
+        let stop = || context.stop_request();
         let most = self.most_epochs();
         context.report(&Event::Stage { name: "epoch", total: most });
         let mut status = Status::IterationLimit;
@@ -194,10 +195,9 @@ impl OnlineSvc {
                 let Some(mut group) = learner.look_ahead(data.features(), &rows)? else { continue };
                 learnt = true;
                 for (k, &row) in rows.iter().enumerate() {
-                    if let Some(slot) = learner.learn(&mut group, k, codes[row], upper[row])? {
-                        kept.keep(row, slot);
-                    }
-                    if let Some(stopped) = context.stop_request() {
+                    let slot = learner.learn(&mut group, k, codes[row], upper[row], &stop)?;
+                    slot.into_iter().for_each(|slot| kept.keep(row, slot));
+                    if let Some(stopped) = stop() {
                         status = stopped;
                         break 'epochs;
                     }

@@ -236,7 +236,7 @@ impl OnlineLearner {
                 if self.stopped.is_some() {
                     return Ok(row);
                 }
-                self.learn(&mut group, k, codes[row], upper[row])?;
+                self.learn(&mut group, k, codes[row], upper[row], &stop)?;
             }
         }
         Ok(rows.len())
@@ -321,14 +321,15 @@ impl OnlineLearner {
         self.state.as_mut().map(|state| state.look_ahead(table, rows)).transpose()
     }
 
-    /// A fresh example, row `k` of a group, then old steps as the schedule says; the slot it took,
-    /// if any.
+    /// A fresh example, row `k` of a group, then old steps as the schedule says unless a stop is asked for;
+    /// the slot it took, if any.
     pub(super) fn learn(
         &mut self,
         group: &mut PrefetchedRows<Value>,
         k: usize,
         code: u32,
         upper: f64,
+        stop: &impl Fn() -> Option<Status>,
     ) -> Result<Option<usize>> {
         let parameters = &self.parameters;
         let Some(state) = &mut self.state else { return Ok(None) };
@@ -337,13 +338,13 @@ impl OnlineLearner {
         match parameters.schedule {
             OnlineSchedule::Fixed { old, supports } => {
                 for (count, pool) in [(old, Pool::Patterns), (supports, Pool::Supports)] {
-                    for _ in 0..count {
+                    for _ in (0..count).take_while(|_| stop().is_none()) {
                         state.old(parameters, pool)?;
                     }
                 }
             }
             OnlineSchedule::Adaptive => {
-                for _ in 0..MOST_OLD_STEPS {
+                for _ in (0..MOST_OLD_STEPS).take_while(|_| stop().is_none()) {
                     let step = match parameters.strategy {
                         WorkingSetStrategy::Blocks => {
                             state.rates.draw_by_time(&mut state.generator)
@@ -362,7 +363,7 @@ impl OnlineLearner {
                     let tries = parameters.multiplier.unwrap_or(tries);
                     state.timed(parameters, step, |state| {
                         let mut gain = 0.0;
-                        for _ in 0..tries {
+                        for _ in (0..tries).take_while(|_| stop().is_none()) {
                             let more = state.old(parameters, pool)?;
                             gain += more;
                             let done =

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::dot;
 use super::product::transposed;
-use super::substitution::{Triangle, substitute, substitute_in};
+use super::substitution::{Triangle, substitute};
 use crate::context::Context;
 use crate::error::Result;
 use crate::numeric::simd::{PlainLoop, Weights, multiply, run_plain};
@@ -137,29 +137,24 @@ impl Cholesky {
         context.for_each_if(worth, rows.chunks_mut(TASK_ROWS * order), task);
     }
 
-    /// L⁻¹, row-major with zeros above the diagonal, by substitution in groups of unit vectors.
+    /// L⁻¹, row-major with zeros above the diagonal, by substitution of unit vectors.
     ///
     /// # Errors
     /// `Error::Interrupted` when the context asks to stop.
     pub(crate) fn inverse_lower(&self, context: &Context) -> Result<Vec<f64>> {
-        let (order, set) = (self.order, context.instruction_set());
+        let order = self.order;
         let rows = (MOST_UNCHECKED / (order * order).max(1)).clamp(1, TASK_ROWS);
         // Row j is L⁻¹ of unit vector j, the column j of the inverse.
         let mut columns = vec![0.0; order * order];
         let task = |(at, group): (usize, &mut [f64])| {
             context.checkpoint()?;
-            // Entries before the first unit vector of the group are zeros.
-            let first = at * rows;
-            let mut rights: Vec<Vec<f64>> =
-                group.chunks_exact(order).map(|row| row[first..].to_vec()).collect();
-            for (r, right) in rights.iter_mut().enumerate() {
-                right[r] = 1.0;
-            }
-            let corner = &self.lower[first * order + first..];
-            let mut slices: Vec<&mut [f64]> = rights.iter_mut().map(Vec::as_mut_slice).collect();
-            substitute_in(set, Triangle::Lower, corner, order, &mut slices);
-            for (row, right) in group.chunks_exact_mut(order).zip(&rights) {
-                row[first..].copy_from_slice(right);
+            for (r, column) in group.chunks_exact_mut(order).enumerate() {
+                let j = at * rows + r;
+                column[j] = 1.0;
+                for i in j..order {
+                    let row = &self.lower[i * order..][..=i];
+                    column[i] = (column[i] - dot(&row[j..i], &column[j..i])) / row[i];
+                }
             }
             Ok(())
         };

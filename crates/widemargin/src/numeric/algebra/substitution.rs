@@ -31,18 +31,6 @@ pub(super) fn substitute(
     lower: &[f64],
     rights: &mut [&mut [f64]],
 ) {
-    let stride = rights.first().map_or(0, |right| right.len());
-    substitute_in(set, triangle, lower, stride, rights);
-}
-
-/// As [`substitute`], with rows of `lower` that begin `stride` entries apart.
-pub(super) fn substitute_in(
-    set: InstructionSet,
-    triangle: Triangle,
-    lower: &[f64],
-    stride: usize,
-    rights: &mut [&mut [f64]],
-) {
     let Some(order) = rights.first().map(|right| right.len()).filter(|&order| order > 0) else {
         return;
     };
@@ -52,7 +40,7 @@ pub(super) fn substitute_in(
         let group = &mut lanes[r / LANES * order..][..order];
         group.iter_mut().zip(right.iter()).for_each(|(to, &value)| to[r % LANES] = value);
     }
-    run_plain(set, Substitution { triangle, lower, order, stride, lanes: &mut lanes });
+    run_plain(set, Substitution { triangle, lower, order, lanes: &mut lanes });
     for (r, right) in rights.iter_mut().enumerate() {
         let group = &lanes[r / LANES * order..][..order];
         right.iter_mut().zip(group).for_each(|(to, values)| *to = values[r % LANES]);
@@ -63,8 +51,6 @@ struct Substitution<'a> {
     triangle: Triangle,
     lower: &'a [f64],
     order: usize,
-    /// Entries of `lower` from the beginning of one row to that of the next.
-    stride: usize,
     /// The right sides, group after group.
     lanes: &'a mut [Lane],
 }
@@ -74,12 +60,12 @@ impl PlainLoop for Substitution<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Self { triangle, lower, order, stride, lanes } = self;
+        let Self { triangle, lower, order, lanes } = self;
         let bands = order.div_ceil(BAND);
         for b in 0..bands {
             let start = BAND * if triangle == Triangle::Lower { b } else { bands - 1 - b };
             let count = BAND.min(order - start);
-            let row = |i: usize| &lower[(start + i.min(count - 1)) * stride..][..start + count];
+            let row = |i: usize| &lower[(start + i.min(count - 1)) * order..][..start + count];
             let rows: [&[f64]; BAND] = std::array::from_fn(row);
             for group in lanes.chunks_exact_mut(order) {
                 match triangle {

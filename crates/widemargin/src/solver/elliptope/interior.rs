@@ -15,10 +15,8 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::numeric::algebra::{Cholesky, add, add_products, dot, times_transposed, transposed};
 
-/// What μ falls by once its maximum is nearly reached: some five Newton steps each; and where points are kept, between
-/// two of which the rounding error of X must not get the upper hand.
+/// What μ falls by once its maximum is nearly reached: some five Newton steps each.
 const BARRIER_FACTOR: f64 = 0.1;
-const LAST_FACTOR: f64 = 0.3;
 
 /// Newton decrement at which μ falls, from which Newton's method converges fast, and at which the last maximum
 /// counts as reached.
@@ -77,7 +75,7 @@ pub(super) fn solve(problem: &Problem, gap: f64, context: &Context) -> Vec<Inter
         if settled && left <= LAST_END {
             break;
         } else if settled || (left > FIRST_END && decrement <= CENTRED_DECREMENT) {
-            path.mu *= if left <= FIRST_END { LAST_FACTOR } else { BARRIER_FACTOR };
+            path.mu *= BARRIER_FACTOR;
             before = f64::INFINITY;
         } else if !path.ascend(&newton) {
             last = Some(newton);

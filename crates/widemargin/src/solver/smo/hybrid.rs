@@ -85,10 +85,10 @@ impl Hybrid {
         }
     }
 
-    /// The point is near the solution: its active set is known, and the first Newton step costs what a later
-    /// one does. Pair steps would have to cost as much as a few factors first.
-    pub(super) fn begin_near(&mut self) {
-        self.is_first = false;
+    /// The same from a point that may be near the solution: its active set is known then, and the first Newton step
+    /// costs what a later one does. Pair steps would have to cost as much as a few factors first.
+    pub(super) fn from_near(self, is_near: bool) -> Self {
+        Self { is_first: !is_near, ..self }
     }
 
     /// Lowers the objective over the variables of `state` until their violation is at most `tol`,
