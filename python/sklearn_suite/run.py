@@ -51,7 +51,7 @@ class Substitute:
     def pytest_runtest_call(self, item):
         """Change the default tolerance around a listed test."""
         constructors = [getattr(widemargin, name).__init__ for name in SUBSTITUTED]
-        defaults = [constructor.__wrapped__.__kwdefaults__ for constructor in constructors]
+        defaults = [constructor.__kwdefaults__ for constructor in constructors]
         before = [default["tol"] for default in defaults]
         if self.name(item) in self.tightened:
             for default in defaults:

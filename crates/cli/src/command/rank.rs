@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Action {
     Train(TrainArguments),
-    Order(OrderArguments),
+    Order(Box<OrderArguments>),
 }
 
 /// Train a ranking machine: the same as 'widemargin train -s rank-svm', whose options it takes

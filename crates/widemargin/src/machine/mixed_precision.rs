@@ -109,12 +109,10 @@ impl MixedPrecision {
         match model.expansion().map(|expansion| expansion.precision) {
             // Its values would have overflowed, and it was trained in double precision.
             Some(Precision::F64) => return Ok(model),
-            Some(Precision::F32) => {
-                if self.is_exact_enough(&mut model, input, context)? {
-                    return Ok(model);
-                }
+            Some(Precision::F32) if self.is_exact_enough(&mut model, input, context)? => {
+                return Ok(model);
             }
-            None => {}
+            _ => {}
         }
         match self.double.warm_start() {
             Some(double) => double.fit_from(input, Start::Values(&model), context),

@@ -55,10 +55,10 @@ impl MapRule {
             let expected = "a kernel of rows of numbers, whose features can be computed";
             return Err(Error::kernel(kernel.to_string(), expected, "another"));
         }
-        let all = [0..features.columns()];
+        let all = 0..features.columns();
         let (columns, inner) = match kernel {
             Kernel::View { columns, kernel } => (&columns[..], &**kernel),
-            _ => (&all[..], kernel),
+            _ => (std::slice::from_ref(&all), kernel),
         };
         let width: usize = columns.iter().map(Range::len).sum();
         match (self, inner) {

@@ -85,7 +85,7 @@ impl Hmm {
             return Err(Error::Empty { what: "state" });
         }
         let size = states * states;
-        if transition.is_empty() || transition.len() % size != 0 {
+        if transition.is_empty() || !transition.len().is_multiple_of(size) {
             let expected = size * transition.len().div_ceil(size).max(1);
             return Err(Error::length("transition probabilities", expected, transition.len()));
         }

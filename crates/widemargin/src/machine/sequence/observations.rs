@@ -160,9 +160,9 @@ impl Sequences {
         }
         let mut moved = vec![0; inputs.len()];
         for span in self.spans() {
-            for k in span.start.saturating_add(lag)..span.end {
-                moved[k] = inputs[k - lag];
-            }
+            let first = span.start.saturating_add(lag).min(span.end);
+            let count = span.end - first;
+            moved[first..span.end].copy_from_slice(&inputs[span.start..span.start + count]);
         }
         self.inputs = moved;
         Ok(self)

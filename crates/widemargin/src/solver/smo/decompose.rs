@@ -100,7 +100,7 @@ pub(crate) fn solve<R: MatrixRows>(
     if let Some(status) = stopped {
         return unknown(problem, &mut state, status, rows.requested());
     }
-    let hybrid = Hybrid::new(options, context).from_near(is_near(problem, &state, options.tol));
+    let hybrid = Hybrid::new(options, context).begun_near(is_near(problem, &state, options.tol));
     let linear = &problem.linear[..];
     let mut run = Run { linear, options, context, hybrid, whole: None, steps: 0, blocks: 0 };
     let (mut tol, mut corrections, mut last_gap) = (options.tol, 0, f64::INFINITY);

@@ -87,7 +87,7 @@ impl Hybrid {
 
     /// The same from a point that may be near the solution: its active set is known then, and the first Newton step
     /// costs what a later one does. Pair steps would have to cost as much as a few factors first.
-    pub(super) fn from_near(self, is_near: bool) -> Self {
+    pub(super) fn begun_near(self, is_near: bool) -> Self {
         Self { is_first: !is_near, ..self }
     }
 
