@@ -204,7 +204,6 @@ CASES = {
     },
     "gmm random full": "train wide.npy -s gmm --components 3 --init random",
     "gmm criterion": "train large.npy -s gmm --components 30 --criterion bic --tol 1e-12",
-    "predict gmm wide": "predict wide.npy --model flat.wm",
     "knn mahalanobis": "train wide.npy --labels wide-labels.npy -s knn --metric mahalanobis",
     "knn within": "train wide.npy --labels wide-labels.npy -s knn --metric mahalanobis-within",
     "predict mahalanobis": "predict wide.npy --model mahalanobis.wm",
@@ -228,7 +227,7 @@ CASES = {
     "links": "cluster small.npy --labelling relaxation --links 0=3,1!5",
     "mmc enumeration": "cluster tiny.npy --labelling enumeration",
     "transduce": "train half.csv --unlabelled ? -s semi-svc --kernel rbf --transduce half.csv "
-    "--tol 1e-12",
+    "--transduced answers.txt --tol 1e-12",
 }
 
 #: Models that cases use: data, and the options of their training.
@@ -241,7 +240,6 @@ MODELS = {
     "pair": ("pair", "--gamma 0.5"),
     "tiny": ("tiny", "--gamma 0.5"),
     "quadratic": ("wide", "--kernel poly --degree 2 --coef0 1"),
-    "flat": ("wide", "-s gmm --components 3 --init random --max-iter 1"),
     "mahalanobis": ("wide", "-s knn --metric mahalanobis"),
 }
 
